@@ -1,0 +1,1 @@
+"""A test and single-machine server for ArangoDB's HTTP API."""
