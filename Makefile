@@ -1,0 +1,52 @@
+# `make` alone lists the targets. Everything runs from .venv; nothing else on the machine is touched.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test-fast test test-slow soak check format docs requirements clean
+
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+PACKAGES := region_scheduler tests
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## make .venv with the pinned packages for work on the code
+	@.ci/install dev
+
+demo: ## provision three landing zones over three regions, on this machine
+	@.ci/install demo
+	@$(BIN)/region-scheduler demo
+
+test-fast: setup ## unit, contract and architecture tests (under a minute)
+	$(PYTEST) -q -m "not slow and not soak" $(wildcard tests/unit tests/contract tests/architecture)
+
+test: setup ## every test that is not marked slow or soak (under ten minutes)
+	$(PYTEST) -q -m "not slow and not soak"
+
+test-slow: setup ## the tests marked slow
+	$(PYTEST) -q -m "slow and not soak" --timeout 600 || [ $$? -eq 5 ]  # 5: none is marked slow
+
+soak: setup ## the repeated tests that give figures; by hand, takes long
+	$(PYTEST) -q -m soak --timeout 3600 -s
+
+check: setup ## format, lint, types, import contracts, dependencies
+	$(BIN)/ruff format --check $(PACKAGES)
+	$(BIN)/ruff check $(PACKAGES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry region_scheduler
+
+format: setup ## put the code into the house format
+	$(BIN)/ruff check --fix-only --quiet $(PACKAGES)
+	$(BIN)/ruff format $(PACKAGES)
+
+docs: ## build the documentation into site/
+	@.ci/install docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+requirements: setup ## pin the packages anew, with hashes
+	@.ci/pin
+
+clean: ## remove .venv, caches and what was built
+	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(PACKAGES) -name __pycache__ -type d -prune -exec rm -rf {} +
