@@ -1,0 +1,104 @@
+"""Admissions: the promise "accepted", kept whatever dies (PROTOCOL.md section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from region_scheduler.domain.ids import Incarnation, RunId, digest_of
+from region_scheduler.domain.run import RunMode
+from region_scheduler.domain.task import SCHEMA, TaskSpec
+from region_scheduler.errors import Fenced, KeyReused
+
+
+class AdmissionState(StrEnum):
+    """How far an admission has come."""
+
+    ACCEPTED = "accepted"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An expanded and checked graph, ready to be admitted.
+
+    Attributes:
+        tasks: Specs in the order given.
+        edges: (before, after) names, each pair once.
+    """
+
+    name: str
+    tenant: str
+    zone: str = ""
+    zone_type: str = ""
+    catalog_version: str = ""
+    mode: RunMode = RunMode.APPLY
+    home_region: str
+    regions: tuple[str, ...]
+    tasks: tuple[TaskSpec, ...]
+    edges: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What every epoch needs to write the same documents.
+
+    Attributes:
+        id: Key; see `admission_key`.
+        key: The idempotency key as given.
+        body_digest: Of the request; another body under the same key is refused.
+        epoch: Rises with every take-over; writes of an old epoch change nothing.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    tenant: str
+    key: str
+    body_digest: str
+    run: RunId
+    plan: Plan
+    trace: str = ""
+    instance: Incarnation
+    epoch: int = 1
+    state: AdmissionState = AdmissionState.ACCEPTED
+    created_at: datetime
+    reason: str = ""
+
+
+def admission_key(namespace: str, tenant: str, key: str) -> str:
+    """Return the document key: uniqueness of the idempotency key lives in it."""
+    return digest_of(namespace, tenant, key)
+
+
+def same_or_refused(existing: Admission, body_digest: str) -> Admission:
+    """Return the earlier admission of the same request.
+
+    Raises:
+        KeyReused: The key came with another body.
+    """
+    if existing.body_digest != body_digest:
+        raise KeyReused(key=existing.key, run_id=existing.run)
+    return existing
+
+
+def finished(admission: Admission, epoch: int, state: AdmissionState) -> Admission:
+    """Close the admission, by the epoch that did the work.
+
+    Raises:
+        Fenced: Another epoch took over.
+    """
+    if admission.state is state:
+        return admission
+    if admission.epoch != epoch:
+        raise Fenced(held=f"epoch {epoch}", current=f"epoch {admission.epoch}")
+    return replace(admission, state=state)
+
+
+def taken_over(admission: Admission, by: Incarnation) -> Admission:
+    """Hand an unfinished admission to a live instance, one epoch higher."""
+    if admission.state is not AdmissionState.ACCEPTED:
+        return admission
+    return replace(admission, instance=by, epoch=admission.epoch + 1)

@@ -1,0 +1,50 @@
+"""Identifiers, and how store keys are derived from names that may hold any Unicode."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NewType
+
+RunId = NewType("RunId", str)
+TaskId = NewType("TaskId", str)
+"""The graph store's handle of a task; opaque everywhere else."""
+Incarnation = NewType("Incarnation", str)
+"""`<instance>:<incarnation>`: one life of one process."""
+ClaimId = NewType("ClaimId", str)
+ReceiptId = NewType("ReceiptId", str)
+
+NO_CLAIM = ClaimId("")
+NO_RECEIPT = ReceiptId("")
+
+TASK_COLLECTION = "tasks"
+_DIGEST_BYTES = 12
+
+
+def digest_of(*parts: str) -> str:
+    """Return a hex digest of `parts`, each preceded by its length so that no two lists collide."""
+    hashed = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hashed.update(f"{len(data)}:".encode())
+        hashed.update(data)
+    return hashed.hexdigest()
+
+
+def task_id(run: RunId, name: str) -> TaskId:
+    """Return the handle of task `name` of `run`; the same on every machine and at every try."""
+    return TaskId(f"{TASK_COLLECTION}/{run}.{digest_of(name)}")
+
+
+def dependency_key(before: TaskId, after: TaskId) -> str:
+    """Return the key of the edge `before -> after`: one edge a pair, however often inserted."""
+    return digest_of(before, after)
+
+
+def slot_key(resource: str, unit: int) -> str:
+    """Return the key of one unit of a resource; sorts by resource, then unit."""
+    return f"{digest_of(resource)}.{unit:06d}"
+
+
+def zone_key(tenant: str, name: str) -> str:
+    """Return the key of a tenant's zone: a name is unique within its tenant."""
+    return digest_of(tenant, name)

@@ -1,0 +1,164 @@
+"""Runs, zones, and the regions they live in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
+from region_scheduler.domain.task import SCHEMA, Json
+from region_scheduler.errors import LostRace
+
+
+class RunMode(StrEnum):
+    """What a run does with its zone."""
+
+    APPLY = "apply"
+    PLAN = "plan"
+    DESTROY = "destroy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One job on a zone, or on a submitted graph without one. Published when its graph is whole.
+
+    Attributes:
+        zone: Key of its zone; empty for a submitted graph.
+        round: Rises when a resume, retry or rerun opens the next one.
+        task_count: Tasks that were counted at the leader before it was published.
+        trace: W3C traceparent of the whole run.
+        ended_at: Wall time of the end, for display.
+    """
+
+    id: RunId
+    rev: str = ""
+    schema: int = SCHEMA
+    tenant: str
+    name: str
+    zone: str = ""
+    zone_type: str = ""
+    mode: RunMode = RunMode.APPLY
+    home_region: str
+    regions: tuple[str, ...]
+    state: RunState = RunState.RUNNING
+    round: int = 1
+    task_count: int
+    edge_count: int
+    digest: str
+    trace: str = ""
+    created_at: datetime
+    ended_at: datetime | None = None
+    reason: str = ""
+    is_paused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Zone:
+    """A landing zone that lives on.
+
+    Attributes:
+        id: Key; see `ids.zone_key`.
+        parameters: As given; typed by the zone type.
+        active_run: The mutating run that holds it; empty while none does.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    tenant: str
+    name: str
+    zone_type: str
+    catalog_version: str
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    regions: tuple[str, ...]
+    active_run: str = ""
+    created_at: datetime
+
+
+class RegionStatus(StrEnum):
+    """What a region may do."""
+
+    ACTIVE = "active"
+    CORDONED = "cordoned"
+    DRAINING = "draining"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A data centre with its own scheduler.
+
+    Attributes:
+        serves: Target regions (cloud regions) that its workers reach.
+        epoch: Rises with every `down` and return.
+        url: Base address of its API, for wake-ups from other regions.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    status: RegionStatus = RegionStatus.ACTIVE
+    epoch: int = 1
+    serves: tuple[str, ...] = ()
+    url: str = ""
+    reason: str = ""
+
+
+def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: datetime) -> Run:
+    """Return the run with its end, if it has come to one; else the same object.
+
+    Args:
+        run: The run as read at the leader.
+        state_counts: How many of its tasks are in each state; all tasks counted.
+        can_move: Whether any task is active or could be unlocked.
+        at: Wall time for display.
+    """
+    if run.state in RUN_ENDED or can_move:
+        return run
+    total = sum(state_counts.values())
+    if total != run.task_count:
+        return run
+    failed = state_counts.get(TaskState.FAILED, 0)
+    cancelled = state_counts.get(TaskState.CANCELLED, 0)
+    finished = state_counts.get(TaskState.DONE, 0) + state_counts.get(TaskState.SKIPPED, 0)
+    if run.state is RunState.CANCELLING:
+        state = RunState.CANCELLED if failed + cancelled else RunState.DONE
+    elif finished == total:
+        state = RunState.PLANNED if run.mode is RunMode.PLAN else RunState.DONE
+    elif failed + cancelled:
+        state = RunState.FAILED
+    else:
+        return run  # pending without a failed predecessor: an unlock is still due
+    return replace(run, state=state, ended_at=at)
+
+
+def reopened(run: Run) -> Run:
+    """Open the next round of an ended run; nothing becomes ready before this is written.
+
+    Raises:
+        LostRace: The run has not ended, or was refused for good.
+    """
+    if run.state not in RUN_ENDED or run.state is RunState.REFUSED:
+        raise LostRace(thing=f"run {run.id}", winner=f"nobody: it is {run.state}")
+    return replace(run, state=RunState.RUNNING, round=run.round + 1, ended_at=None, reason="")
+
+
+def zone_taken(zone: Zone, run: RunId) -> Zone:
+    """Give a free zone to a mutating run.
+
+    Raises:
+        LostRace: Another run holds it.
+    """
+    if zone.active_run == run:
+        return zone
+    if zone.active_run:
+        raise LostRace(thing=f"zone {zone.name}", winner=zone.active_run)
+    return replace(zone, active_run=run)
+
+
+def zone_freed(zone: Zone, run: RunId) -> Zone:
+    """Free the zone if `run` holds it."""
+    return replace(zone, active_run="") if zone.active_run == run else zone

@@ -1,0 +1,384 @@
+"""Every change that a task can make, as pure functions from a task to the task after it.
+
+Each returns the very same object when there is nothing (more) to do, which is how a repeated write
+recognises its own success, and raises when the move is not the caller's to make. The commit gate
+writes what they return; nobody else writes tasks. Rules: PROTOCOL.md sections 2, 3, 5 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from region_scheduler.domain.ids import NO_RECEIPT, ClaimId, Incarnation, ReceiptId, TaskId
+from region_scheduler.domain.states import CLAIMABLE, FINAL, TaskState, move
+from region_scheduler.domain.task import (
+    EventKind,
+    Exit,
+    ExitKind,
+    HistoryEntry,
+    Holder,
+    Json,
+    OnLoss,
+    StopRequest,
+    Task,
+    Token,
+    Verdict,
+)
+from region_scheduler.errors import Fenced, LostRace
+
+LOCK_LOST = "lock "
+"""How the reason of a requeue begins when another task holds a lock; the lock's name follows."""
+
+_BLANK: dict[str, Any] = {"holder": None, "stop_requested": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who writes a transition, and when by their own wall clock (display only)."""
+
+    by: str
+    at: datetime
+
+
+def unlock(task: Task, seen: Mapping[TaskId, str], stamp: Stamp) -> Task:
+    """Make a pending task ready, its predecessors being satisfied with the tokens `seen`.
+
+    Only a state other than pending ends the attempt to unlock; the caller has compared
+    `len(seen)` with `task.needs`.
+    """
+    if task.state is not TaskState.PENDING:
+        return task
+    if len(seen) != task.needs:
+        raise LostRace(thing=f"unlock of {task.id}", winner="predecessors not yet satisfied")
+    return _moved(task, TaskState.READY, EventKind.UNLOCKED, stamp, seen=dict(seen), reason="")
+
+
+def claim(task: Task, claim_id: ClaimId, scheduler: Incarnation, region: str, at: datetime) -> Task:
+    """Take a ready (or doubtful) task of `region` for `scheduler`; costs no attempt.
+
+    Raises:
+        LostRace: Another holds it, or it is no longer claimable here.
+    """
+    if task.token.claim_id == claim_id:
+        return task
+    if task.state not in CLAIMABLE or task.region != region:
+        raise LostRace(thing=f"task {task.id}", winner=_winner(task))
+    return _moved(
+        task,
+        TaskState.CLAIMED,
+        EventKind.CLAIMED,
+        Stamp(scheduler, at),
+        token=task.token.claimed(claim_id),
+        holder=Holder(scheduler),
+        is_inspect=task.is_inspect or task.state is TaskState.IN_DOUBT,
+        reason="",
+    )
+
+
+def start(task: Task, token: Token, holder: Holder, at: datetime) -> Task:
+    """Begin an attempt of a claimed task under the receipt of `holder`.
+
+    Raises:
+        Fenced: The token is over, or another receipt started it.
+    """
+    if task.state is TaskState.RUNNING and task.holder == holder:
+        return task
+    _require(task, token, TaskState.CLAIMED)
+    return _moved(
+        task,
+        TaskState.RUNNING,
+        EventKind.STARTED,
+        Stamp(holder.incarnation, at),
+        holder=holder,
+        attempt=task.attempt + 1,
+        inspections=task.inspections + (1 if task.is_inspect else 0),
+        slots_lost=0,
+    )
+
+
+def record_verdict(
+    task: Task, token: Token, holder: Holder, verdict: Verdict, at: datetime
+) -> Task:
+    """Record what an inspecting attempt found; `not-done` and `partly` let it go on.
+
+    Raises:
+        Fenced: The attempt is no longer the holder.
+    """
+    if not task.is_inspect and task.holder == holder:
+        return task
+    _require(task, token, TaskState.RUNNING, holder.receipt_id)
+    return _recorded(
+        task, EventKind.VERDICT, Stamp(holder.incarnation, at), detail=verdict, is_inspect=False
+    )
+
+
+def complete(task: Task, token: Token, holder: Holder, ended: Exit, at: datetime) -> Task:
+    """End an attempt as its runner reported.
+
+    A completion that finds its own receipt in the history is done already.
+
+    Raises:
+        Fenced: The attempt lost its token; its result counts for nothing.
+    """
+    if _is_ended_by(task, holder.receipt_id):
+        return task
+    _require(task, token, TaskState.RUNNING, holder.receipt_id)
+    target, counted = _after(task, ended)
+    common: dict[str, Any] = {
+        **counted,
+        "holder": None,
+        "stop_requested": None,
+        "log_tail": ended.log_tail,
+        "log_ref": ended.log_ref,
+        "reason": ended.message,
+        "token": task.token if target in FINAL else task.token.left(),
+    }
+    if target in {TaskState.DONE, TaskState.SKIPPED}:
+        common |= {"outputs": ended.outputs, "is_inspect": False}
+    if target is TaskState.SKIPPED:
+        common["reason"] = "unchanged"
+    return _moved(
+        task,
+        target,
+        EventKind.ENDED,
+        Stamp(holder.incarnation, at),
+        detail=ended.kind,
+        **common,
+    )
+
+
+def requeue(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
+    """Give a claimed task back, costing no retry: lost slot, dispatch time-out, hand-back, fence.
+
+    Raises:
+        Fenced: The token has moved, or the task was started meanwhile.
+    """
+    if task.token == token.left():
+        return task
+    _require(task, token, TaskState.CLAIMED)
+    target = TaskState.IN_DOUBT if task.is_inspect else TaskState.READY
+    lost = 1 if reason.startswith(LOCK_LOST) else 0
+    return _moved(
+        _without_futile_claims(task),
+        target,
+        EventKind.REQUEUED,
+        stamp,
+        detail=reason,
+        token=task.token.left(),
+        reason=reason,
+        slots_lost=task.slots_lost + lost,
+        **_BLANK,
+    )
+
+
+def lose(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
+    """Take a task from a holder that is gone: a claimed one goes back, a running one by `on_loss`.
+
+    Only an observer whose count has run out may call this for a running task.
+
+    Raises:
+        Fenced: The token has moved already.
+    """
+    if task.state is TaskState.CLAIMED:
+        return requeue(task, token, reason, stamp)
+    _require(task, token, TaskState.RUNNING)
+    target, counted = _after_loss(task)
+    return _moved(
+        task,
+        target,
+        EventKind.LOST,
+        stamp,
+        detail=reason,
+        token=task.token if target in FINAL else task.token.left(),
+        reason=reason,
+        **counted,
+        **_BLANK,
+    )
+
+
+def request_stop(task: Task, reason: str, stamp: Stamp) -> Task:
+    """Ask the holder of a running task to stop; the first request stands."""
+    if task.state is not TaskState.RUNNING or task.stop_requested is not None:
+        return task
+    wish = StopRequest(reason=reason, by=stamp.by, at=stamp.at)
+    return replace(task, seq=task.seq + 1, stop_requested=wish)
+
+
+def answer(
+    task: Task, is_yes: bool, outputs: Mapping[str, Json], detail: str, stamp: Stamp
+) -> Task:
+    """Move an awaiting task by a decision or event that was recorded before.
+
+    Args:
+        task: The task; one that no longer waits is returned as it is.
+        is_yes: Approved or arrived, else refused.
+        outputs: What the event brings for dependents.
+        detail: By whom, for people.
+        stamp: The writer.
+    """
+    if task.state is not TaskState.AWAITING:
+        return task
+    target = TaskState.DONE if is_yes else TaskState.FAILED
+    return _moved(
+        task, target, EventKind.ANSWERED, stamp, detail=detail, reason=detail, outputs=outputs
+    )
+
+
+def resume(task: Task, stamp: Stamp) -> Task:
+    """Give a failed task a fresh budget and make it ready; a cancelled one waits anew."""
+    if task.state is TaskState.FAILED:
+        target = (
+            TaskState.READY
+        )  # a recorded doubt stays: `is_inspect` makes the attempt look first
+    elif task.state is TaskState.CANCELLED:
+        target = TaskState.PENDING
+    else:
+        return task
+    return _moved(
+        task,
+        target,
+        EventKind.RESUMED,
+        stamp,
+        token=task.token.left(),
+        reason="",
+        retries_used=0,
+        losses=0,
+        inspections=0,
+        retry_after_s=0.0,
+        **_BLANK,
+    )
+
+
+def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
+    """Cancel a task that nobody runs; a running one is asked to stop; a final one stays."""
+    if task.state in FINAL:
+        return task
+    if task.state is TaskState.RUNNING:
+        return request_stop(task, reason, stamp)
+    return _moved(
+        task,
+        TaskState.CANCELLED,
+        EventKind.CANCELLED,
+        stamp,
+        detail=reason,
+        reason=reason,
+        token=task.token.left(),
+        **_BLANK,
+    )
+
+
+def _after(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
+    """Return the state that an ended attempt leads to, and the counters that it moves."""
+    back = TaskState.IN_DOUBT if task.is_inspect else TaskState.READY
+    match ended.kind:
+        case ExitKind.OK:
+            return TaskState.DONE, {}
+        case ExitKind.UNCHANGED:
+            return TaskState.SKIPPED, {}
+        case ExitKind.RETRYABLE | ExitKind.CAPPED:
+            if task.retries_used >= task.spec.retry.limit:
+                return TaskState.FAILED, {"retries_used": task.retries_used + 1}
+            return back, {
+                "retries_used": task.retries_used + 1,
+                "retry_after_s": task.spec.retry.delay_s,
+            }
+        case ExitKind.AWAIT:
+            return TaskState.AWAITING, {}
+        case ExitKind.IN_DOUBT | ExitKind.FENCED:
+            return TaskState.IN_DOUBT, {}
+        case ExitKind.HAND_BACK:
+            return back, {}
+        case ExitKind.CANCELLED:
+            return TaskState.CANCELLED, {}
+        case ExitKind.PERMANENT:
+            return TaskState.FAILED, {}
+
+
+def _after_loss(task: Task) -> tuple[TaskState, dict[str, Any]]:
+    losses = {"losses": task.losses + 1}
+    if task.stop_requested is not None and task.stop_requested.reason == "cancel":
+        return TaskState.CANCELLED, losses | {"is_inspect": True}
+    may_have_acted = task.is_inspect or task.spec.on_loss is OnLoss.INSPECT
+    if task.losses >= task.spec.retry.losses_limit:
+        return TaskState.FAILED, losses | {"is_inspect": may_have_acted}
+    if task.spec.on_loss is OnLoss.HOLD:
+        return TaskState.AWAITING, losses
+    if may_have_acted:
+        if task.inspections >= task.spec.retry.inspections_limit:
+            return TaskState.AWAITING, losses | {"is_inspect": True}
+        return TaskState.IN_DOUBT, losses | {"is_inspect": True}
+    return TaskState.READY, losses
+
+
+def _require(
+    task: Task, token: Token, state: TaskState, receipt_id: ReceiptId | None = None
+) -> None:
+    is_holder = receipt_id is None or (
+        task.holder is not None and task.holder.receipt_id == receipt_id
+    )
+    if task.token != token or task.state is not state or not is_holder:
+        raise Fenced(held=str(token), current=f"{task.token} ({task.state})")
+
+
+def _is_ended_by(task: Task, receipt_id: ReceiptId) -> bool:
+    return any(
+        entry.kind is EventKind.ENDED and entry.receipt_id == receipt_id for entry in task.history
+    )
+
+
+def _without_futile_claims(task: Task) -> Task:
+    """Drop an earlier requeue and the claim after it, so that contention cannot grow a document."""
+    kinds = [entry.kind for entry in task.history[-2:]]
+    if kinds == [EventKind.REQUEUED, EventKind.CLAIMED]:
+        return replace(task, history=task.history[:-2])
+    return task
+
+
+def _winner(task: Task) -> str:
+    holder = task.holder.incarnation if task.holder else "nobody"
+    return f"{holder} ({task.state} in {task.region})"
+
+
+def _moved(
+    task: Task,
+    target: TaskState,
+    kind: EventKind,
+    stamp: Stamp,
+    *,
+    seen: Mapping[TaskId, str] | None = None,
+    detail: str = "",
+    **changes: Any,
+) -> Task:
+    """Return `task` in `target`, with its entry in the history."""
+    return _recorded(
+        task, kind, stamp, seen=seen, detail=detail, state=move(task.state, target), **changes
+    )
+
+
+def _recorded(
+    task: Task,
+    kind: EventKind,
+    stamp: Stamp,
+    *,
+    seen: Mapping[TaskId, str] | None = None,
+    detail: str = "",
+    **changes: Any,
+) -> Task:
+    after = replace(task, seq=task.seq + 1, **changes)
+    holder = after.holder or task.holder
+    entry = HistoryEntry(
+        kind=kind,
+        at=stamp.at,
+        by=stamp.by,
+        region=after.region,
+        token=after.token if kind is not EventKind.ENDED else task.token,
+        state=after.state,
+        receipt_id=holder.receipt_id if holder else NO_RECEIPT,
+        attempt=after.attempt,
+        seen=seen or {},
+        detail=detail,
+    )
+    return replace(after, history=(*task.history, entry))

@@ -1,0 +1,197 @@
+"""The other documents of the replicated graph store, one small promise a kind.
+
+Inserts are insert-only and conditional writes are those of `Documents`. The lists only suggest
+unless their type says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from region_scheduler.domain.admission import Admission
+from region_scheduler.domain.ids import TaskId
+from region_scheduler.domain.instance import Instance
+from region_scheduler.domain.run import Region, Run, Zone
+from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.task import SCHEMA, Json
+from region_scheduler.ports.consistency import Deciding, Suggesting
+from region_scheduler.ports.documents import Documents
+from region_scheduler.ports.tasks import TaskStore
+
+
+class RunStore(Documents[Run], Protocol):
+    """Published runs."""
+
+    def unended(self) -> Deciding[list[Run]]:
+        """Return the runs that have not ended, oldest first."""
+        ...
+
+    def recent(self, limit: int) -> Suggesting[list[Run]]:
+        """Return runs, newest first."""
+        ...
+
+    def of_zone(self, zone: str) -> Deciding[list[Run]]:
+        """Return the unended runs of a zone, oldest first."""
+        ...
+
+
+class ZoneStore(Documents[Zone], Protocol):
+    """Landing zones."""
+
+    def all(self, tenant: str = "") -> Suggesting[list[Zone]]:
+        """Return zones by name, of one tenant if given."""
+        ...
+
+    def held(self) -> Deciding[list[Zone]]:
+        """Return the zones that name an active run."""
+        ...
+
+
+class RegionStore(Documents[Region], Protocol):
+    """Regions and what they may do."""
+
+    def all(self) -> Deciding[list[Region]]:
+        """Return every region by name."""
+        ...
+
+
+class InstanceStore(Documents[Instance], Protocol):
+    """Lease documents of every incarnation."""
+
+    def unfenced(self) -> Deciding[list[Instance]]:
+        """Return every incarnation whose lease is not over, at the leader."""
+        ...
+
+    def fenced(self) -> Deciding[list[Instance]]:
+        """Return every fenced incarnation that is still kept."""
+        ...
+
+    def workers(self, region: str) -> Suggesting[list[Instance]]:
+        """Return the unfenced workers of `region`."""
+        ...
+
+
+class SlotStore(Documents[Slot], Protocol):
+    """Units of scarce things."""
+
+    def of_resources(self, names: Sequence[str]) -> Suggesting[list[Slot]]:
+        """Return the slots of the named resources, by key."""
+        ...
+
+    def held_by(self, tasks: Sequence[TaskId]) -> Deciding[list[Slot]]:
+        """Return the slots that `tasks` hold, under whatever token."""
+        ...
+
+    def taken(self) -> Deciding[list[Slot]]:
+        """Return every slot that is held or reserved, for the sweep."""
+        ...
+
+
+class AdmissionStore(Documents[Admission], Protocol):
+    """What was accepted."""
+
+    def unfinished(self) -> Deciding[list[Admission]]:
+        """Return accepted admissions that are not done, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A claim or an assignment that lost.
+
+    Attributes:
+        id: Key of (task or slot, token, loser): written twice it is one.
+        kind: `claim` or `assignment`.
+        staleness_s: Age of the loser's view in seconds, where it is known.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    kind: str
+    thing: str
+    winner: str
+    loser: str
+    region: str
+    winner_region: str = ""
+    staleness_s: float | None = None
+    at: datetime
+
+
+class ConflictStore(Documents[Conflict], Protocol):
+    """Double assignments that were detected."""
+
+    def recent(self, limit: int) -> Suggesting[list[Conflict]]:
+        """Return conflicts, newest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A decision or an outside event for an awaiting task, recorded before the task is looked at.
+
+    Attributes:
+        id: Key of (task, name, submission, actor).
+        name: `approval`, or the event's name.
+        is_yes: Approved or arrived.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    task: TaskId
+    name: str
+    submission: int
+    actor: str
+    is_yes: bool
+    outputs: dict[str, Json]
+    comment: str = ""
+    at: datetime
+
+
+class AnswerStore(Documents[Answer], Protocol):
+    """Approvals and events."""
+
+    def for_tasks(self, tasks: Sequence[TaskId]) -> Deciding[list[Answer]]:
+        """Return all answers recorded for `tasks`, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Who did what, when, to which thing; append-only."""
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    actor: str
+    action: str
+    thing: str
+    detail: str = ""
+    at: datetime
+
+
+class AuditStore(Documents[AuditEntry], Protocol):
+    """What people did."""
+
+    def recent(self, limit: int) -> Suggesting[list[AuditEntry]]:
+        """Return entries, newest first."""
+        ...
+
+
+class GraphStores(Protocol):
+    """All kinds of documents of one graph store, as reached from one region."""
+
+    tasks: TaskStore
+    runs: RunStore
+    zones: ZoneStore
+    regions: RegionStore
+    instances: InstanceStore
+    slots: SlotStore
+    admissions: AdmissionStore
+    conflicts: ConflictStore
+    answers: AnswerStore
+    audit: AuditStore

@@ -1,0 +1,131 @@
+"""The tasks and their dependencies, and the graph questions asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from region_scheduler.domain.ids import Incarnation, RunId, TaskId
+from region_scheduler.domain.states import TaskState
+from region_scheduler.domain.task import Json, Task
+from region_scheduler.ports.consistency import Deciding, Suggesting
+from region_scheduler.ports.documents import Documents
+
+
+@dataclass(frozen=True, slots=True)
+class Unlockable:
+    """A pending task whose predecessors are all satisfied.
+
+    Attributes:
+        task: The dependent; its revision was read before its predecessors were.
+        seen: Completion token of each predecessor, by id; exactly `task.needs` of them.
+    """
+
+    task: Task
+    seen: Mapping[TaskId, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A task reached by walking the graph.
+
+    Attributes:
+        distance: Shortest number of dependencies from the start.
+    """
+
+    id: TaskId
+    name: str
+    state: TaskState
+    region: str
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """How many tasks of a region are claimed or running, by tenant."""
+
+    by_tenant: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """All tenants together."""
+        return sum(self.by_tenant.values())
+
+
+class TaskStore(Documents[Task], Protocol):
+    """Tasks of all regions. Lists come lowest id first unless they say more."""
+
+    def claimable(self, region: str, limit: int) -> Suggesting[list[Task]]:
+        """Return ready and doubtful tasks of `region`, longest remaining path first."""
+        ...
+
+    def unlocked_by(self, completed: Sequence[TaskId]) -> Deciding[list[Unlockable]]:
+        """Return the pending dependents of `completed` that now have all they need."""
+        ...
+
+    def ready(self, run: RunId, limit: int) -> Deciding[list[Unlockable]]:
+        """Return every pending task of `run` all of whose predecessors are satisfied."""
+        ...
+
+    def held(self, region: str) -> Deciding[list[Task]]:
+        """Return the claimed and running tasks whose region is `region`, for its observers."""
+        ...
+
+    def held_by(self, holders: Sequence[Incarnation]) -> Deciding[list[Task]]:
+        """Return the claimed and running tasks, of any region, that `holders` hold."""
+        ...
+
+    def in_flight(self, region: str) -> Suggesting[InFlight]:
+        """Count what is claimed or running in `region`."""
+        ...
+
+    def state_counts(self, run: RunId) -> Deciding[Mapping[TaskState, int]]:
+        """Count the tasks of `run` in each state."""
+        ...
+
+    def has_active(self, run: RunId) -> Deciding[bool]:
+        """Say whether any task of `run` is ready, claimed, running, in doubt or awaiting."""
+        ...
+
+    def outputs_before(self, task: TaskId) -> Deciding[Mapping[str, Mapping[str, Json]]]:
+        """Return the outputs of the direct predecessors of `task`, by name."""
+        ...
+
+    def of_run(
+        self, run: RunId, states: Sequence[TaskState] = (), limit: int = 100_000
+    ) -> Suggesting[list[Task]]:
+        """Return the tasks of `run`, in `states` only if any are given."""
+        ...
+
+    def named(self, run: RunId, name: str) -> Suggesting[Task | None]:
+        """Return the task of `run` with that name."""
+        ...
+
+    def insert_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> list[bool | None]:
+        """Insert dependencies, insert-only; True inserted, False was there, None unknown.
+
+        Raises:
+            Unavailable: Nothing was written.
+        """
+        ...
+
+    def counts(self, run: RunId) -> Deciding[tuple[int, int]]:
+        """Count the tasks and the dependencies of `run`."""
+        ...
+
+    def blocks(self, task: TaskId) -> Suggesting[list[Related]]:
+        """Return everything that waits, directly or not, for `task` (transitive closure)."""
+        ...
+
+    def ancestors(self, task: TaskId) -> Suggesting[list[Related]]:
+        """Return everything that `task` waits for, directly or not."""
+        ...
+
+    def order(self, run: RunId) -> Suggesting[list[tuple[int, Related]]]:
+        """Return (wave, task) in topological order."""
+        ...
+
+    def critical_path(self, run: RunId) -> Suggesting[list[Task]]:
+        """Return the tasks of the longest expected path of `run`, first to last."""
+        ...
