@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import Protocol
 
 from region_scheduler.domain.ids import ReceiptId, RunId, TaskId
@@ -38,11 +37,11 @@ class StepJob:
     region: str
     upstream: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     time_scale: float = 1.0
-    work_dir: PathLike[str]
-    state_dir: PathLike[str]
-    log_path: PathLike[str]
-    steps_log: PathLike[str]
-    lease_path: PathLike[str]
+    work_dir: str
+    state_dir: str
+    log_path: str
+    steps_log: str
+    lease_path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
