@@ -3,26 +3,72 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, TESTS, files, shown
 
 VAGUE = {"util", "utils", "common", "core", "base", "helper", "helpers", "manager", "misc"}
 
 
-def test_the_import_contracts_hold() -> None:
-    ended = subprocess.run(
+PLANTED = {
+    "domain/x.py": ("import time", "The domain reaches no clock"),
+    "ports/x.py": ("import region_scheduler.scheduling.tick", "Every folder has a layer"),
+    "leftovers/x.py": ("", "Every folder has a layer"),
+    "scheduling/x.py": ("import subprocess", "The scheduler never runs a step"),
+    "worker/x.py": (
+        "import region_scheduler.drivers.arango.client",
+        "Only assembly imports drivers",
+    ),
+    "lifecycle/x.py": ("import arango.http", "python-arango lives in"),
+    "drivers/arango/x.py": ("import sqlalchemy", "SQLAlchemy and Alembic live in"),
+    "drivers/sql/x.py": ("import kombu", "Celery and Redis live in"),
+    "admission/x.py": ("from opentelemetry import trace", "OpenTelemetry lives in"),
+    "local/x.py": ("from fastapi import FastAPI", "FastAPI lives in"),
+    "drivers/celery/x.py": ("import lark", "The AQL parser lives in"),
+    "embedded/x.py": ("import region_scheduler.errors", "Every folder has a layer"),
+}
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
-        cwd=ROOT,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
 
+
+def test_the_import_contracts_hold() -> None:
+    ended = lint_imports(ROOT)
+
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_planted_import_breaks_its_contract(planted: str, tmp_path: Path) -> None:
+    line, contract = PLANTED[planted]
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in ("errors.py", "scheduling/tick.py", "drivers/arango/client.py", planted):
+        path = tmp_path / "region_scheduler" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        for folder in path.relative_to(tmp_path).parents[:-1]:
+            (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "region_scheduler" / planted).write_text(line + "\n")
+
+    ended = lint_imports(tmp_path)
+
+    broken = [text for text in ended.stdout.splitlines() if text.endswith("BROKEN")]
+    assert any(text.startswith(contract) for text in broken), ended.stdout + ended.stderr
 
 
 def test_every_folder_with_code_is_a_package_that_the_contracts_see() -> None:
