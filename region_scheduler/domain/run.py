@@ -146,7 +146,7 @@ def reopened(run: Run) -> Run:
     return replace(run, state=RunState.RUNNING, round=run.round + 1, ended_at=None, reason="")
 
 
-def zone_taken(zone: Zone, run: RunId) -> Zone:
+def zone_taken(zone: Zone, run: str) -> Zone:
     """Give a free zone to a mutating run.
 
     Raises:
@@ -159,6 +159,6 @@ def zone_taken(zone: Zone, run: RunId) -> Zone:
     return replace(zone, active_run=run)
 
 
-def zone_freed(zone: Zone, run: RunId) -> Zone:
+def zone_freed(zone: Zone, run: str) -> Zone:
     """Free the zone if `run` holds it."""
     return replace(zone, active_run="") if zone.active_run == run else zone

@@ -74,6 +74,7 @@ def claim(task: Task, claim_id: ClaimId, scheduler: Incarnation, region: str, at
         token=task.token.claimed(claim_id),
         holder=Holder(scheduler),
         is_inspect=task.is_inspect or task.state is TaskState.IN_DOUBT,
+        retry_after_s=0.0,
         reason="",
     )
 

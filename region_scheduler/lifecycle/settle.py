@@ -1,0 +1,185 @@
+"""Settle ended tasks: unlock, release, end, wake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from region_scheduler.commit.gate import Change, Decision, commit
+from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.run import Run, RunMode, ended, zone_freed
+from region_scheduler.domain.slot import Slot, is_orphan, release
+from region_scheduler.domain.states import RUN_ENDED, SATISFYING, TaskState
+from region_scheduler.domain.task import Task
+from region_scheduler.domain.transitions import Stamp, unlock
+from region_scheduler.errors import LostRace
+from region_scheduler.ports.queue import WakeUps
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.tasks import Unlockable
+from region_scheduler.ports.time import Clock
+
+_UNLOCK_ROUNDS_MAX = 5
+_READY_LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a call did; all of it may be empty, for instance because someone else was faster."""
+
+    unlocked: tuple[Task, ...] = ()
+    freed: tuple[Slot, ...] = ()
+    ended: tuple[Run, ...] = ()
+
+
+class Settler:
+    """Does what follows an ended task. Safe to call twice, by anybody, at any time.
+
+    Args:
+        graph: The graph store.
+        wake_ups: Wakes schedulers.
+        clock: For stamps that people read.
+        who: Incarnation or actor on whose behalf transitions are stamped.
+    """
+
+    def __init__(self, graph: GraphStores, wake_ups: WakeUps, clock: Clock, who: str) -> None:
+        self._graph = graph
+        self._wake_ups = wake_ups
+        self._clock = clock
+        self._who = who
+
+    def settle(self, tasks: Sequence[Task]) -> Settled:
+        """Settle tasks that have left their holder, whatever state they are in now.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Part of it may be done; the reconciler does the rest.
+        """
+        satisfied = [task.id for task in tasks if task.state in SATISFYING]
+        unlocked = (
+            self._unlock(lambda: self._graph.tasks.unlocked_by(satisfied)) if satisfied else []
+        )
+        freed = self.release([task for task in tasks if task.spec.locks])
+        moving = {task.run for task in unlocked}
+        stopped = {task.run for task in tasks if task.state is not TaskState.READY} - moving
+        over = [run for run_id in sorted(stopped) if (run := self.finish(run_id)) is not None]
+        self._wake(unlocked, freed, [task for task in tasks if task.state is TaskState.READY])
+        return Settled(tuple(unlocked), tuple(freed), tuple(over))
+
+    def unlock_run(self, run: Run) -> list[Task]:
+        """Unlock whatever of `run` can start: its roots once it is published, and what was missed.
+
+        The roots of a mutating run wait until a leader read shows that it holds its zone.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Call again.
+        """
+        may_start = self._holds_zone(run)
+        unlocked = self._unlock(
+            lambda: [
+                found
+                for found in self._graph.tasks.ready(run.id, _READY_LIMIT)
+                if found.task.needs > 0 or may_start
+            ]
+        )
+        self._wake(unlocked, (), ())
+        return unlocked
+
+    def release(self, tasks: Sequence[Task]) -> list[Slot]:
+        """Free the slots that `tasks` no longer have a right to; each as read at the leader."""
+        if not tasks:
+            return []
+        by_id = {task.id: task for task in tasks}
+        held = self._graph.slots.held_by(list(by_id))
+        changes = [
+            Change(slot.id, partial(release, holder=slot.holder), known=slot)
+            for slot in held
+            if slot.holder is not None and is_orphan(slot, by_id[slot.holder.task])
+        ]
+        outcomes = commit(self._graph.slots, changes)
+        return [o.value for o in outcomes if o.is_ours and o.value is not None]
+
+    def finish(self, run_id: RunId) -> Run | None:
+        """Write the end of a run that cannot move any more, and free its zone.
+
+        Returns:
+            The ended run, if this call found it ended; None if it goes on.
+        """
+        tasks = self._graph.tasks
+        if tasks.has_active(run_id):
+            return None
+        (run,) = self._graph.runs.read([run_id])
+        if run is None:
+            return None
+        if run.state not in RUN_ENDED:
+            counts = tasks.state_counts(run_id)
+            can_move = any(counts.get(state) for state in _ACTIVE) or bool(tasks.ready(run_id, 1))
+            decide = partial(ended, state_counts=counts, can_move=can_move, at=self._clock.now())
+            (outcome,) = commit(
+                self._graph.runs,
+                [Change(run_id, decide, known=run)],
+            )
+            run = outcome.value or run
+        if run.state not in RUN_ENDED:
+            return None
+        self._free_zone(run)
+        return run
+
+    def _unlock(self, find: Callable[[], list[Unlockable]]) -> list[Task]:
+        """Unlock what `find` returns; ask it again for those whose revision had moved."""
+        unlocked: dict[str, Task] = {}
+        for _ in range(_UNLOCK_ROUNDS_MAX):
+            found = [u for u in find() if u.task.id not in unlocked]
+            if not found:
+                break
+            stamp = Stamp(self._who, self._clock.now())
+            changes = [Change(u.task.id, _unlocking(u, stamp), known=u.task) for u in found]
+            outcomes = commit(self._graph.tasks, changes)
+            for outcome in outcomes:
+                if outcome.is_ours and outcome.value is not None:
+                    unlocked[outcome.value.id] = outcome.value
+            if all(outcome.is_ours for outcome in outcomes) and len(found) < _READY_LIMIT:
+                break
+        return [task for task in unlocked.values() if task.state is TaskState.READY]
+
+    def _holds_zone(self, run: Run) -> bool:
+        if not run.zone or run.mode is RunMode.PLAN:
+            return True
+        (zone,) = self._graph.zones.read([run.zone])
+        return zone is not None and zone.active_run == run.id
+
+    def _free_zone(self, run: Run) -> None:
+        if run.zone:
+            commit(self._graph.zones, [Change(run.zone, partial(zone_freed, run=run.id))])
+
+    def _wake(
+        self, unlocked: Sequence[Task], freed: Sequence[Slot], returned: Sequence[Task]
+    ) -> None:
+        regions = {task.region for task in (*unlocked, *returned)}
+        if freed:
+            # Who waits for a lock may sit in any region; a spare wake-up costs one query.
+            regions |= {region.id for region in self._graph.regions.all()}
+        self.wake(regions)
+
+    def wake(self, regions: Iterable[str]) -> None:
+        """Wake the schedulers of `regions`, best effort."""
+        for region in sorted(set(regions)):
+            self._wake_ups.wake(region)
+
+
+_ACTIVE = (
+    TaskState.READY,
+    TaskState.CLAIMED,
+    TaskState.RUNNING,
+    TaskState.IN_DOUBT,
+    TaskState.AWAITING,
+)
+
+
+def _unlocking(found: Unlockable, stamp: Stamp) -> Decision[Task]:
+    def decide(task: Task) -> Task:
+        # A moved revision may mean that a predecessor was cleared: look at them again as well.
+        if task.rev != found.task.rev and task.state is TaskState.PENDING:
+            raise LostRace(thing=f"unlock of {task.id}", winner="a write to the dependent")
+        return unlock(task, found.seen, stamp)
+
+    return decide

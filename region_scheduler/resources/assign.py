@@ -1,0 +1,179 @@
+"""Give claimed tasks the slots that they need, or tell which slot was lost to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from region_scheduler.commit.create import create
+from region_scheduler.commit.gate import Change, Outcome, commit
+from region_scheduler.domain.ids import TaskId, digest_of, slot_key
+from region_scheduler.domain.slot import Reservation, Slot, SlotHolder, assign, release, reserve
+from region_scheduler.domain.task import EventKind, LockNeed, Task
+from region_scheduler.ports.records import SlotStore
+
+_UNIT_TRIES_MAX = 4
+_RESERVE_AFTER_LOSSES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a claimed task got.
+
+    Attributes:
+        slots: All that it holds now; empty if it lost one.
+        lost: The resource that it lost, or empty.
+        winner: Who has it.
+    """
+
+    task: Task
+    slots: tuple[Slot, ...] = ()
+    lost: str = ""
+    winner: str = ""
+
+
+@dataclass(slots=True)
+class _Taking:
+    task: Task
+    wants: list[LockNeed]
+    won: list[Slot] = field(default_factory=list)
+    lost: str = ""
+    winner: str = ""
+
+
+def units_wanted(task: Task) -> list[LockNeed]:
+    """Return one need for every unit that the task takes, in the order of the slots' keys."""
+    needs = [need for need in task.spec.locks for _ in range(need.units)]
+    return sorted(needs, key=lambda need: slot_key(need.resource, 0))
+
+
+def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot]]:
+    """Return the slots of every needed resource, as the follower shows them; missing ones are made.
+
+    Raises:
+        Unavailable, OutcomeUnknown: Call again.
+    """
+    capacity = {need.resource: need for need in needs}
+    slots: dict[str, list[Slot]] = {name: [] for name in capacity}
+    for slot in store.of_resources(sorted(capacity)):
+        slots[slot.resource].append(slot)
+    missing = [
+        Slot(
+            id=slot_key(name, unit),
+            resource=name,
+            unit=unit,
+            when_holder_lost=need.when_holder_lost,
+        )
+        for name, need in sorted(capacity.items())
+        if not slots[name]
+        for unit in range(need.capacity)
+    ]
+    for created in create(store, missing) if missing else ():
+        slots[created.value.resource].append(created.value)
+    return slots
+
+
+def assign_slots(
+    store: SlotStore, claimed: Sequence[Task], slots: dict[str, list[Slot]]
+) -> list[Assignment]:
+    """Assign slots to `claimed`, the k-th unit of the whole batch in one call.
+
+    Args:
+        store: The slots at the leader.
+        claimed: Tasks under their current claim.
+        slots: The view to start from, see `slots_of`; a stale one costs a round or a conflict.
+
+    Raises:
+        Unavailable, OutcomeUnknown: Some slots may be held; the token will move and free them.
+    """
+    taking = [_Taking(task, units_wanted(task)) for task in claimed]
+    for k in range(max((len(t.wants) for t in taking), default=0)):
+        _take_unit([t for t in taking if not t.lost and len(t.wants) > k], k, store, slots)
+    _let_go(store, [t for t in taking if t.lost])
+    return [Assignment(t.task, () if t.lost else tuple(t.won), t.lost, t.winner) for t in taking]
+
+
+def _take_unit(
+    open_: list[_Taking], k: int, store: SlotStore, slots: dict[str, list[Slot]]
+) -> None:
+    for attempt in range(_UNIT_TRIES_MAX):
+        if not open_:
+            return
+        chosen: set[str] = set()
+        picks: list[tuple[_Taking, Slot]] = []
+        for taking in open_:
+            slot = _pick(taking, slots[taking.wants[k].resource], chosen)
+            chosen.add(slot.id)
+            picks.append((taking, slot))
+        changes = [
+            Change(
+                slot.id,
+                partial(assign, task=t.task.id, token=t.task.token),
+                known=slot if is_free_for(slot, t.task.id) else None,
+            )
+            for t, slot in picks
+        ]
+        outcomes = commit(store, changes)
+        open_ = []
+        for (taking, slot), outcome in zip(picks, outcomes, strict=True):
+            siblings = slots[slot.resource]
+            if outcome.value is not None:
+                siblings[siblings.index(slot)] = outcome.value
+            if outcome.is_ours and outcome.value is not None:
+                taking.won.append(outcome.value)
+            elif attempt + 1 < _UNIT_TRIES_MAX and any(_may_take(s, taking) for s in siblings):
+                open_.append(taking)
+            else:
+                taking.lost, taking.winner = slot.resource, _winner(outcome)
+
+
+def _pick(taking: _Taking, slots: Sequence[Slot], chosen: set[str]) -> Slot:
+    """Choose the unit to try: a free one, not another task's of this batch, spread by task."""
+    free = [s for s in slots if s.id not in chosen and _may_take(s, taking)]
+    if not free:
+        own = {slot.id for slot in taking.won}
+        return next((s for s in slots if s.id not in own), slots[0])
+    spread = int(digest_of(taking.task.id), 16)
+    return free[spread % len(free)]
+
+
+def _may_take(slot: Slot, taking: _Taking) -> bool:
+    if slot.is_retiring or any(slot.id == won.id for won in taking.won):
+        return False
+    return is_free_for(slot, taking.task.id)
+
+
+def is_free_for(slot: Slot, task: TaskId) -> bool:
+    """Say whether, in this view, `task` could take the slot."""
+    if slot.holder is not None:
+        return slot.holder.task == task
+    return slot.reservation is None or slot.reservation.task == task
+
+
+def _let_go(store: SlotStore, losers: Sequence[_Taking]) -> None:
+    changes: list[Change[Slot]] = []
+    for taking in losers:
+        held = SlotHolder(taking.task.id, taking.task.token)
+        changes += [
+            Change(slot.id, partial(release, holder=held), known=slot)
+            for slot in reversed(taking.won)
+        ]
+        if taking.task.slots_lost + 1 >= _RESERVE_AFTER_LOSSES:
+            wanted = Reservation(
+                taking.task.id, taking.task.token.number, _first_ready_at(taking.task)
+            )
+            changes.append(Change(slot_key(taking.lost, 0), partial(reserve, wanted=wanted)))
+    if changes:
+        commit(store, changes)
+
+
+def _first_ready_at(task: Task) -> str:
+    at = next((e.at for e in task.history if e.kind is EventKind.UNLOCKED), None)
+    return at.isoformat() if at else ""
+
+
+def _winner(outcome: Outcome[Slot]) -> str:
+    if outcome.value is not None and outcome.value.holder is not None:
+        return outcome.value.holder.task
+    return str(outcome.error)

@@ -1,0 +1,110 @@
+"""The slow scan behind the fast path: whatever a crash left between two writes is found here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from region_scheduler.commit.gate import Change, commit
+from region_scheduler.domain.run import Run, Zone, zone_freed, zone_taken
+from region_scheduler.domain.states import RUN_ENDED, TaskState
+from region_scheduler.domain.task import Task
+from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.time import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What one scan found undone."""
+
+    unlocked: tuple[Task, ...] = ()
+    answered: tuple[Task, ...] = ()
+    ended: tuple[Run, ...] = ()
+
+
+class Reconciler:
+    """Scans published runs; the guarantee behind unlock, answers, run ends and zones.
+
+    Args:
+        region: Runs at home here are scanned at every call, the others at every fifth.
+        graph: The graph store.
+        keeper: This process's lease.
+        settler: The same code as on the fast path.
+        clock: This machine's clock.
+    """
+
+    _FOREIGN_EVERY = 5
+
+    def __init__(
+        self,
+        region: str,
+        graph: GraphStores,
+        keeper: LeaseKeeper,
+        settler: Settler,
+        clock: Clock,
+    ) -> None:
+        self._region = region
+        self._graph = graph
+        self._keeper = keeper
+        self._settler = settler
+        self._clock = clock
+        self._scan = 0
+
+    def tick(self) -> Reconciled:
+        """Scan once.
+
+        Raises:
+            Unavailable, OutcomeUnknown: The next scan does the rest.
+        """
+        if not self._keeper.may_act():
+            return Reconciled()
+        self._scan += 1
+        runs = self._graph.runs.unended()
+        is_wide = self._scan % self._FOREIGN_EVERY == 0
+        mine = [run for run in runs if is_wide or run.home_region == self._region]
+        self._pass_zones(runs)
+        unlocked: list[Task] = []
+        answered: list[Task] = []
+        over: list[Run] = []
+        for run in mine:
+            answered += self._apply_answers(run)
+            unlocked += self._settler.unlock_run(run)
+            finished = self._settler.finish(run.id)
+            if finished is not None:
+                over.append(finished)
+        return Reconciled(tuple(unlocked), tuple(answered), tuple(over))
+
+    def _apply_answers(self, run: Run) -> list[Task]:
+        awaiting = self._graph.tasks.of_run(run.id, [TaskState.AWAITING])
+        moved = apply_answers(self._graph, awaiting, self._clock)
+        if moved:
+            self._settler.settle(moved)
+        return moved
+
+    def _pass_zones(self, runs: Sequence[Run]) -> None:
+        """Free zones whose run has ended, and give free ones to the oldest run that waits."""
+        waiting: dict[str, list[Run]] = defaultdict(list)
+        for run in runs:
+            if run.zone:
+                waiting[run.zone].append(run)
+        live = {run.id for run in runs}
+        for zone in self._graph.zones.held():
+            if zone.active_run not in live:
+                self._free_if_ended(zone)
+        zones = sorted(waiting)
+        for zone_now in self._graph.zones.read(zones) if zones else []:
+            if zone_now is not None and not zone_now.active_run:
+                first = waiting[zone_now.id][0]
+                take = partial(zone_taken, run=first.id)
+                commit(self._graph.zones, [Change(zone_now.id, take, known=zone_now)])
+
+    def _free_if_ended(self, zone: Zone) -> None:
+        (run,) = self._graph.runs.read([zone.active_run])
+        if run is None or run.state in RUN_ENDED:
+            free = partial(zone_freed, run=zone.active_run)
+            commit(self._graph.zones, [Change(zone.id, free, known=zone)])

@@ -1,0 +1,253 @@
+"""The scheduler role: one tick looks, promotes, claims, assigns and dispatches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from region_scheduler.commit.gate import Change, Fate, Outcome, commit
+from region_scheduler.domain.ids import ClaimId, TaskId
+from region_scheduler.domain.lease import LeaseTimings
+from region_scheduler.domain.run import Region, RegionStatus
+from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.states import CLAIMABLE
+from region_scheduler.domain.task import SCHEMA, Task
+from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
+from region_scheduler.errors import LostRace
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.backlog import Backlog, BacklogRow
+from region_scheduler.ports.queue import AttemptMessage, TaskQueue
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.time import Chance, Clock, Ids
+from region_scheduler.resources.assign import Assignment, assign_slots, slots_of, units_wanted
+from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
+from region_scheduler.scheduling.promote import pick, promotable
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """How one region's scheduler works.
+
+    Attributes:
+        region: The region.
+        look_ahead: Tasks that wait in the queue for each worker slot.
+        batch_max: Most tasks promoted in one tick.
+        scan_limit: Most ready tasks looked at in one tick.
+        back_off_s: Least pause of a task that lost a slot; jittered up to four times that.
+    """
+
+    region: str
+    look_ahead: int = 1
+    batch_max: int = 200
+    scan_limit: int = 2_000
+    back_off_s: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What one tick did.
+
+    Attributes:
+        wait_s: Seconds after which the next tick is due if nothing wakes the scheduler.
+    """
+
+    wait_s: float
+    dispatched: tuple[TaskId, ...] = ()
+    claims_lost: int = 0
+    assignments_lost: int = 0
+
+
+class Scheduler:
+    """Drains one region's part of the graph. Several may run at once: overlap costs conflicts.
+
+    Args:
+        settings: Of this region.
+        graph: The graph store; suggestions come from the local follower.
+        backlog: This region's backlog.
+        queue: This region's queues.
+        keeper: This process's lease; without it nothing is claimed.
+        timings: Lease arithmetic.
+        clock: This machine's clock.
+        ids: For claim ids.
+        chance: For jitter.
+    """
+
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        graph: GraphStores,
+        backlog: Backlog,
+        queue: TaskQueue,
+        keeper: LeaseKeeper,
+        timings: LeaseTimings,
+        clock: Clock,
+        ids: Ids,
+        chance: Chance,
+    ) -> None:
+        self._settings = settings
+        self._graph = graph
+        self._backlog = backlog
+        self._queue = queue
+        self._keeper = keeper
+        self._timings = timings
+        self._clock = clock
+        self._ids = ids
+        self._chance = chance
+
+    def tick(self) -> Promoted:
+        """Promote what can run now.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Claims made in this tick come back by time-out.
+        """
+        slow = self._timings.reconcile_every_s
+        if not self._keeper.may_act() or not self._may_claim():
+            return Promoted(slow)
+        self._discover()
+        count = min(self._room(), self._settings.batch_max)
+        rows = self._choose(count) if count else []
+        if not rows:
+            return Promoted(self._next_wait())
+        claimed, claims_lost = self._claim(rows)
+        assignments = self._assign(claimed)
+        dispatched = self._dispatch([a.task for a in assignments if not a.lost])
+        lost = [a for a in assignments if a.lost]
+        self._give_back(lost)
+        return Promoted(self._next_wait(), tuple(t.id for t in dispatched), claims_lost, len(lost))
+
+    def _may_claim(self) -> bool:
+        (region,) = self._graph.regions.read([self._settings.region])
+        return isinstance(region, Region) and region.status is RegionStatus.ACTIVE
+
+    def _discover(self) -> None:
+        ready = self._graph.tasks.claimable(self._settings.region, self._settings.scan_limit)
+        rows = [backlog_row(task) for task in ready if task.schema == SCHEMA]
+        if rows:
+            self._backlog.add(rows, self._now_s())
+
+    def _room(self) -> int:
+        region = self._settings.region
+        workers = self._graph.instances.workers(region)
+        in_flight = self._graph.tasks.in_flight(region).total
+        return promotable(workers, self._settings.look_ahead, in_flight)
+
+    def _choose(self, count: int) -> list[BacklogRow]:
+        """Return the best rows whose locks look free; look deeper when locks keep many back."""
+        rows = self._backlog.top(4 * count + 64, self._now_s())
+        names = sorted({name for row in rows for name in row.locks})
+        slots: dict[str, list[Slot]] = {name: [] for name in names}
+        for slot in self._graph.slots.of_resources(names) if names else ():
+            slots[slot.resource].append(slot)
+        return pick(rows, {name: units for name, units in slots.items() if units}, count)
+
+    def _claim(self, rows: Sequence[BacklogRow]) -> tuple[list[Task], int]:
+        """Claim each row's task; rows of tasks that are not to be had any more are dropped."""
+        found = self._graph.tasks.read([row.task for row in rows])
+        me, region, at = self._keeper.instance.id, self._settings.region, self._clock.now()
+        known = [
+            task
+            for task in found
+            if task is not None and task.state in CLAIMABLE and task.region == region
+        ]
+        changes = [
+            Change(
+                task.id,
+                partial(
+                    claim, claim_id=ClaimId(self._ids.new()), scheduler=me, region=region, at=at
+                ),
+                known=task,
+            )
+            for task in known
+        ]
+        outcomes = commit(self._graph.tasks, changes)
+        unknown = {c.id for c, o in zip(changes, outcomes, strict=True) if o.fate is Fate.UNKNOWN}
+        self._backlog.remove([(row.task, row.seq) for row in rows if row.task not in unknown])
+        losers = [o for o in outcomes if isinstance(o.error, LostRace)]
+        self._record_lost_claims(losers)
+        won = [o.value for o in outcomes if o.is_ours and o.value is not None]
+        return won, len(losers)
+
+    def _record_lost_claims(self, losers: Sequence[Outcome[Task]]) -> None:
+        me, region = self._keeper.instance.id, self._settings.region
+        record(
+            self._graph.conflicts,
+            [lost_claim(o.value, me, region, self._clock) for o in losers if o.value is not None],
+        )
+
+    def _assign(self, claimed: Sequence[Task]) -> list[Assignment]:
+        needy = [task for task in claimed if task.spec.locks]
+        slots = slots_of(self._graph.slots, [n for t in needy for n in t.spec.locks])
+        assigned = assign_slots(self._graph.slots, needy, slots) if needy else []
+        free = [Assignment(task) for task in claimed if not task.spec.locks]
+        return [*free, *assigned]
+
+    def _dispatch(self, tasks: Sequence[Task]) -> list[Task]:
+        messages = [
+            AttemptMessage(
+                task=task.id,
+                token=task.token,
+                region=task.region,
+                pool=task.spec.pool,
+                trace=task.trace,
+            )
+            for task in tasks
+        ]
+        sent = self._queue.publish(messages) if messages else []
+        unsent = [task for task, is_sent in zip(tasks, sent, strict=True) if not is_sent]
+        self._requeue([(task, "the broker took no message") for task in unsent])
+        return [task for task, is_sent in zip(tasks, sent, strict=True) if is_sent]
+
+    def _give_back(self, lost: Sequence[Assignment]) -> None:
+        """Put the loser's own task back: no retry is spent, and it rests for a jittered while."""
+        record(
+            self._graph.conflicts,
+            [lost_assignment(a.task, a.lost, a.winner, self._clock) for a in lost],
+        )
+        returned = self._requeue(
+            [(a.task, f"{LOCK_LOST}{a.lost} is held by {a.winner}") for a in lost]
+        )
+        now_s, pause = self._now_s(), self._settings.back_off_s
+        self._backlog.add([backlog_row(task) for task in returned], now_s)
+        for task in returned:
+            factor = min(4, 1 + task.slots_lost)
+            until_s = now_s + self._chance.uniform(pause, pause * factor)
+            self._backlog.rest(task.id, task.seq, until_s)
+
+    def _requeue(self, tasks: Sequence[tuple[Task, str]]) -> list[Task]:
+        stamp = Stamp(self._keeper.instance.id, self._clock.now())
+        changes = [
+            Change(
+                task.id,
+                partial(requeue, token=task.token, reason=reason, stamp=stamp),
+                known=task,
+            )
+            for task, reason in tasks
+        ]
+        outcomes = commit(self._graph.tasks, changes)
+        return [o.value for o in outcomes if o.is_ours and o.value is not None]
+
+    def _next_wait(self) -> float:
+        slow = self._timings.reconcile_every_s
+        now_s = self._now_s()
+        due_s = self._backlog.next_due_s(now_s)
+        return slow if due_s is None else min(slow, max(0.0, due_s - now_s))
+
+    def _now_s(self) -> float:
+        return self._clock.now().timestamp()
+
+
+def backlog_row(task: Task) -> BacklogRow:
+    """Return the backlog's row of a claimable task."""
+    return BacklogRow(
+        task=task.id,
+        run=task.run,
+        tenant=task.tenant,
+        pool=task.spec.pool,
+        seq=task.seq,
+        priority=task.spec.priority,
+        delay_tolerance_s=task.spec.delay_tolerance_s,
+        remaining_s=task.spec.remaining_s,
+        locks=tuple(need.resource for need in units_wanted(task)),
+        rest_s=task.retry_after_s,
+    )
