@@ -288,8 +288,10 @@ def _after(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
             }
         case ExitKind.AWAIT:
             return TaskState.AWAITING, {}
-        case ExitKind.IN_DOUBT | ExitKind.FENCED:
+        case ExitKind.IN_DOUBT:
             return TaskState.IN_DOUBT, {}
+        case ExitKind.FENCED:
+            return _by_on_loss(task), {}
         case ExitKind.HAND_BACK:
             return back, {}
         case ExitKind.CANCELLED:
@@ -305,13 +307,17 @@ def _after_loss(task: Task) -> tuple[TaskState, dict[str, Any]]:
     may_have_acted = task.is_inspect or task.spec.on_loss is OnLoss.INSPECT
     if task.losses >= task.spec.retry.losses_limit:
         return TaskState.FAILED, losses | {"is_inspect": may_have_acted}
+    return _by_on_loss(task), losses | ({"is_inspect": True} if may_have_acted else {})
+
+
+def _by_on_loss(task: Task) -> TaskState:
+    """Return where a running task goes whose step was ended with its lease."""
     if task.spec.on_loss is OnLoss.HOLD:
-        return TaskState.AWAITING, losses
-    if may_have_acted:
-        if task.inspections >= task.spec.retry.inspections_limit:
-            return TaskState.AWAITING, losses | {"is_inspect": True}
-        return TaskState.IN_DOUBT, losses | {"is_inspect": True}
-    return TaskState.READY, losses
+        return TaskState.AWAITING
+    if task.is_inspect or task.spec.on_loss is OnLoss.INSPECT:
+        is_tired = task.inspections >= task.spec.retry.inspections_limit
+        return TaskState.AWAITING if is_tired else TaskState.IN_DOUBT
+    return TaskState.READY
 
 
 def _require(

@@ -1,0 +1,1 @@
+"""Conversions from graphs that people have already."""

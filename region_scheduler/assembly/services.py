@@ -1,0 +1,153 @@
+"""Roles, built from given ports. Production, tests and simulation build the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+from region_scheduler.admission.cluster_manager import ClusterManager
+from region_scheduler.admission.intake import Intake
+from region_scheduler.admission.saga import AdmissionSaga
+from region_scheduler.assembly.instrumented import Hook, instrumented
+from region_scheduler.domain.ids import ReceiptId
+from region_scheduler.domain.instance import Instance
+from region_scheduler.domain.lease import Instant, LeaseTimings
+from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.backlog import Backlog, Metadata
+from region_scheduler.ports.queue import TaskQueue, WakeUps
+from region_scheduler.ports.records import (
+    AdmissionStore,
+    AnswerStore,
+    AuditStore,
+    ConflictStore,
+    GraphStores,
+    InstanceStore,
+    RegionStore,
+    RunStore,
+    SlotStore,
+    ZoneStore,
+)
+from region_scheduler.ports.tasks import TaskStore
+from region_scheduler.ports.time import Chance, Clock, Ids
+from region_scheduler.resources.sweep import ResourceManager
+from region_scheduler.scheduling.reconcile import Reconciler
+from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The graph stores as plain fields, so that a single one can be replaced."""
+
+    tasks: TaskStore
+    runs: RunStore
+    zones: ZoneStore
+    regions: RegionStore
+    instances: InstanceStore
+    slots: SlotStore
+    admissions: AdmissionStore
+    conflicts: ConflictStore
+    answers: AnswerStore
+    audit: AuditStore
+
+    @classmethod
+    def of(cls, graph: GraphStores, hook: Hook | None = None) -> Stores:
+        """Return the stores of `graph`, every call passed through `hook` if one is given."""
+        stores = {field.name: getattr(graph, field.name) for field in fields(cls)}
+        if hook is not None:
+            stores = {name: instrumented(port, name, hook) for name, port in stores.items()}
+        return cls(**stores)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything that one process of a region reaches."""
+
+    graph: GraphStores
+    backlog: Backlog
+    metadata: Metadata
+    queue: TaskQueue
+    wake_ups: WakeUps
+    clock: Clock
+    ids: Ids
+    chance: Chance
+
+    def through(self, hook: Hook) -> Ports:
+        """Return the same ports with every call passed through `hook` at its named point."""
+        return replace(
+            self,
+            graph=Stores.of(self.graph, hook),
+            backlog=instrumented(self.backlog, "backlog", hook),
+            metadata=instrumented(self.metadata, "metadata", hook),
+            queue=instrumented(self.queue, "queue", hook),
+            wake_ups=instrumented(self.wake_ups, "wake_ups", hook),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The roles that one serving process of a region carries."""
+
+    keeper: LeaseKeeper
+    settler: Settler
+    scheduler: Scheduler
+    reconciler: Reconciler
+    resource_manager: ResourceManager
+    cluster_manager: ClusterManager
+    intake: Intake
+
+
+def lease_keeper(
+    ports: Ports,
+    instance: Instance,
+    timings: LeaseTimings,
+    receipts: Callable[[], tuple[ReceiptId, ...]] = tuple,
+    on_deadline: Callable[[Instant], None] = lambda _: None,
+    on_fenced: Callable[[], None] = lambda: None,
+) -> LeaseKeeper:
+    """Return the keeper of `instance`; see `LeaseKeeper`."""
+    return LeaseKeeper(
+        ports.graph.instances, instance, timings, ports.clock, receipts, on_deadline, on_fenced
+    )
+
+
+def settler(ports: Ports, who: str) -> Settler:
+    """Return a settler that stamps in the name of `who`."""
+    return Settler(ports.graph, ports.wake_ups, ports.clock, who)
+
+
+def intake(ports: Ports, instance: Instance) -> Intake:
+    """Return the submitter role of `instance`."""
+    saga = AdmissionSaga(ports.graph, ports.metadata, settler(ports, instance.id))
+    return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids)
+
+
+def region_services(
+    ports: Ports,
+    settings: SchedulerSettings,
+    timings: LeaseTimings,
+    keeper: LeaseKeeper,
+) -> Services:
+    """Return every role of one region on `ports`, under one lease."""
+    graph, clock, region = ports.graph, ports.clock, settings.region
+    settles = settler(ports, keeper.instance.id)
+    saga = AdmissionSaga(graph, ports.metadata, settles)
+    return Services(
+        keeper=keeper,
+        settler=settles,
+        scheduler=Scheduler(
+            settings,
+            graph,
+            ports.backlog,
+            ports.queue,
+            keeper,
+            timings,
+            clock,
+            ports.ids,
+            ports.chance,
+        ),
+        reconciler=Reconciler(region, graph, keeper, settles, clock),
+        resource_manager=ResourceManager(region, graph, keeper, settles, timings, clock),
+        cluster_manager=ClusterManager(graph, saga, keeper),
+        intake=Intake(graph, saga, keeper.instance.id, clock, ports.ids),
+    )

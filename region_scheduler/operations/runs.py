@@ -1,0 +1,143 @@
+"""Resume runs, answer awaiting tasks, find both by what people type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from region_scheduler.commit.create import create
+from region_scheduler.commit.gate import Change, commit, commit_one
+from region_scheduler.domain.ids import RunId, TaskId, digest_of
+from region_scheduler.domain.run import Run, reopened, zone_taken
+from region_scheduler.domain.states import TaskState
+from region_scheduler.domain.task import Json, Task
+from region_scheduler.domain.transitions import Stamp, resume
+from region_scheduler.errors import InvalidInput, LostRace, NotFound
+from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.operations.audit import Auditor
+from region_scheduler.ports.records import Answer, GraphStores
+from region_scheduler.ports.time import Clock
+
+_RECENT = 10_000
+
+
+def find_run(graph: GraphStores, text: str) -> Run:
+    """Return the run whose id is `text` or begins or ends with it, or whose latest has that name.
+
+    Raises:
+        NotFound: There is none.
+        InvalidInput: More than one id fits.
+    """
+    (exact,) = graph.runs.read([text])
+    if exact is not None:
+        return exact
+    recent = graph.runs.recent(_RECENT)
+    fitting = [run for run in recent if run.id.startswith(text) or run.id.endswith(text)]
+    if len(fitting) > 1:
+        raise InvalidInput(field="RUN", value=text, expected=f"{len(fitting)} runs fit: type more")
+    named = [run for run in recent if run.name == text]
+    if not fitting and not named:
+        raise NotFound(thing="run", id=text)
+    return (fitting or named)[0]
+
+
+def find_task(graph: GraphStores, text: str) -> Task:
+    """Return the task that `text` names: its id, or `RUN/NAME`.
+
+    Raises:
+        NotFound: There is none.
+    """
+    run_text, slash, name = text.partition("/")
+    if text.startswith("tasks/"):
+        (found,) = graph.tasks.read([TaskId(text)])
+    elif slash:
+        found = graph.tasks.named(find_run(graph, run_text).id, name)
+    else:
+        found = None
+    if found is None:
+        raise NotFound(thing="task", id=text)
+    return found
+
+
+def resume_run(
+    graph: GraphStores, settler: Settler, auditor: Auditor, clock: Clock, run_id: RunId
+) -> tuple[Run, list[Task]]:
+    """Open the next round: failed tasks become ready with a fresh budget; done ones stay done.
+
+    The run is written first; nothing becomes ready before it, nor before the run holds its zone.
+
+    Raises:
+        LostRace: The run has not ended.
+        Unavailable, OutcomeUnknown: Call again.
+    """
+    auditor.record("runs.resume", run_id)
+    try:
+        run = commit_one(graph.runs, Change(run_id, reopened))
+    except LostRace:
+        # An earlier call may have opened the round and died before it moved the tasks.
+        if not graph.tasks.of_run(run_id, _RESUMABLE, limit=1) or graph.tasks.has_active(run_id):
+            raise
+        (found,) = graph.runs.read([run_id])
+        if found is None:
+            raise
+        run = found
+    if run.zone:
+        commit_one(graph.zones, Change(run.zone, partial(zone_taken, run=run.id)))
+    stamp = Stamp(auditor.actor, clock.now())
+    ended = graph.tasks.of_run(run.id, _RESUMABLE)
+    outcomes = commit(
+        graph.tasks, [Change(task.id, partial(resume, stamp=stamp)) for task in ended]
+    )
+    moved = [o.value for o in outcomes if o.is_ours and o.value is not None]
+    settler.unlock_run(run)
+    settler.wake(task.region for task in moved)
+    return run, moved
+
+
+def give_answer(
+    graph: GraphStores,
+    settler: Settler,
+    auditor: Auditor,
+    clock: Clock,
+    task: Task,
+    *,
+    is_yes: bool,
+    outputs: Mapping[str, Json],
+    comment: str = "",
+) -> Task:
+    """Record a decision or an event for a task, then move the task if it waits for it.
+
+    The answer is written first: whoever comes second, we or the task, moves it.
+
+    Raises:
+        InvalidInput: The task waits for no answer and never will.
+        Unavailable, OutcomeUnknown: Call again; the same answer twice is one.
+    """
+    name = {"approval": "approval", "external-wait": "event"}.get(task.spec.runner, "verdict")
+    if name == "verdict" and task.state is not TaskState.AWAITING:
+        raise InvalidInput(
+            field="TASK", value=task.spec.name, expected=f"it is {task.state} and awaits nothing"
+        )
+    auditor.record("tasks.answer", task.id, "yes" if is_yes else "no")
+    given = Answer(
+        id=digest_of(task.id, name, str(task.submission), auditor.actor),
+        task=task.id,
+        name=name,
+        submission=task.submission,
+        actor=auditor.actor,
+        is_yes=is_yes,
+        outputs=dict(outputs),
+        comment=comment,
+        at=clock.now(),
+    )
+    create(graph.answers, [given])
+    (current,) = graph.tasks.read([task.id])
+    waiting = [current] if current is not None and current.state is TaskState.AWAITING else []
+    moved = apply_answers(graph, waiting, clock)
+    if moved:
+        settler.settle(moved)
+    return moved[0] if moved else current or task
+
+
+_RESUMABLE = (TaskState.FAILED, TaskState.CANCELLED)

@@ -1,0 +1,89 @@
+"""Create zones and submit their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from region_scheduler.commit.create import create
+from region_scheduler.domain.ids import zone_key
+from region_scheduler.domain.run import Region, Zone
+from region_scheduler.domain.task import Json
+from region_scheduler.errors import InvalidInput, NotFound
+from region_scheduler.operations.audit import Auditor
+from region_scheduler.ports.records import GraphStores
+
+
+def create_zone(graph: GraphStores, auditor: Auditor, zone: Zone) -> Zone:
+    """Store a zone whose type, parameters and regions were checked.
+
+    Raises:
+        InvalidInput: The tenant has another zone of that name.
+        Unavailable, OutcomeUnknown: Call again; the same zone twice is one.
+    """
+    auditor.record("zones.create", zone.name, zone.zone_type)
+    (created,) = create(graph.zones, [zone])
+    standing = created.value
+    is_same = (standing.zone_type, standing.parameters, standing.regions) == (
+        zone.zone_type,
+        zone.parameters,
+        zone.regions,
+    )
+    if not is_same:
+        raise InvalidInput(
+            field="NAME",
+            value=zone.name,
+            expected=f"it exists with type {standing.zone_type}; choose another name",
+        )
+    return standing
+
+
+def find_zone(graph: GraphStores, tenant: str, name: str) -> Zone:
+    """Return a tenant's zone by name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    (zone,) = graph.zones.read([zone_key(tenant, name)])
+    if zone is None:
+        raise NotFound(thing="zone", id=name)
+    return zone
+
+
+def known_regions(regions: Sequence[Region], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return `wanted`, each a region that exists or is served by one, in order and once.
+
+    Raises:
+        InvalidInput: One is neither.
+    """
+    known = {region.id for region in regions} | {s for region in regions for s in region.serves}
+    for name in wanted:
+        if name not in known:
+            raise InvalidInput(
+                field="--regions",
+                value=name,
+                expected=f"known regions are {', '.join(sorted(known))}",
+            )
+    return tuple(dict.fromkeys(wanted))
+
+
+def serving(regions: Sequence[Region]) -> Mapping[str, str]:
+    """Return which scheduler region works on each target region."""
+    serves = {target: region.id for region in regions for target in region.serves}
+    return serves | {region.id: region.id for region in regions}
+
+
+def parameters_of(pairs: Sequence[str]) -> dict[str, Json]:
+    """Return `--set key=value` pairs as a mapping; the zone type checks the values.
+
+    Raises:
+        InvalidInput: A pair without `=` or a key given twice.
+    """
+    found: dict[str, Json] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InvalidInput(field="--set", value=pair, expected="write it as key=value")
+        if key in found:
+            raise InvalidInput(field="--set", value=pair, expected=f"{key} is set twice")
+        found[key] = value
+    return found

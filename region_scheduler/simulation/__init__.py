@@ -1,0 +1,1 @@
+"""A world in one process: the real roles on simulated time, broker and faults."""

@@ -1,0 +1,277 @@
+"""One attempt, from a message to its settled end."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.domain.ids import Incarnation, ReceiptId
+from region_scheduler.domain.lease import LeaseTimings
+from region_scheduler.domain.run import RunMode
+from region_scheduler.domain.step import Found, Runner, StepJob
+from region_scheduler.domain.task import SCHEMA, Exit, ExitKind, Holder, Task, Verdict
+from region_scheduler.domain.transitions import Stamp, complete, record_verdict, requeue, start
+from region_scheduler.errors import (
+    Fenced,
+    IllegalMove,
+    LostRace,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+)
+from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.ports.queue import AttemptMessage
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.time import Clock, Ids
+
+_NOT_OURS = (Fenced, LostRace, IllegalMove, NotFound)
+_NO_ANSWER = (Unavailable, OutcomeUnknown)
+
+
+class Receipts(Protocol):
+    """The receipts that this worker's beat lists."""
+
+    def enter(self, receipt_id: ReceiptId) -> None:
+        """Answer for a receipt from now on; returns when the beat would list it."""
+        ...
+
+    def leave(self, receipt_id: ReceiptId) -> None:
+        """Answer for it no longer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPaths:
+    """Where a worker keeps things; all of them directories of its region, but the lease file."""
+
+    work_dir: Path
+    state_dir: Path
+    log_dir: Path
+    steps_log: Path
+    lease_path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerIdentity:
+    """Who the worker is.
+
+    Attributes:
+        incarnation: The life of the worker's master; its pool children hold tasks in its name.
+    """
+
+    incarnation: Incarnation
+    region: str
+
+
+class AttemptHandler:
+    """Handles messages one at a time; many handlers may share one worker's lease.
+
+    Args:
+        who: This worker.
+        graph: The graph store.
+        settler: Does what follows a completion.
+        runners: Runners by name.
+        receipts: This worker's register.
+        deadline: Reads the lease's deadline, by this machine's monotonic clock.
+        timings: Lease arithmetic.
+        clock: This machine's clock.
+        ids: For receipts.
+        paths: Where files go.
+    """
+
+    def __init__(
+        self,
+        who: WorkerIdentity,
+        graph: GraphStores,
+        settler: Settler,
+        runners: Mapping[str, Runner],
+        receipts: Receipts,
+        deadline: Callable[[], float],
+        timings: LeaseTimings,
+        clock: Clock,
+        ids: Ids,
+        paths: WorkerPaths,
+    ) -> None:
+        self._who = who
+        self._graph = graph
+        self._settler = settler
+        self._runners = runners
+        self._receipts = receipts
+        self._deadline = deadline
+        self._timings = timings
+        self._clock = clock
+        self._ids = ids
+        self._paths = paths
+
+    def handle(self, message: AttemptMessage) -> None:
+        """Run the attempt that `message` is about, if it is still to be had.
+
+        A message that starts nothing is dropped: its task is claimed by another, or comes back by
+        the dispatch time-out.
+
+        Raises:
+            Unavailable, OutcomeUnknown: The completion could not be written; the lease will tell.
+        """
+        if message.schema != SCHEMA or message.region != self._who.region:
+            self._hand_back(message, f"delivered to {self._who.region}")
+            return
+        if self._seconds_left() <= self._timings.stop_s:
+            self._hand_back(message, "the worker's lease is about to run out")
+            return
+        receipt_id = ReceiptId(self._ids.new())
+        self._receipts.enter(receipt_id)
+        try:
+            self._attempt(message, receipt_id)
+        finally:
+            self._receipts.leave(receipt_id)
+
+    def _attempt(self, message: AttemptMessage, receipt_id: ReceiptId) -> None:
+        holder = Holder(self._who.incarnation, receipt_id)
+        begin = partial(start, token=message.token, holder=holder, at=self._clock.now())
+        try:
+            task = commit_one(self._graph.tasks, Change(message.task, begin))
+        except (*_NOT_OURS, *_NO_ANSWER):
+            return  # dropped: only the document that carries this receipt may run
+        if self._seconds_left() <= self._timings.stop_s:
+            ended = Exit(kind=ExitKind.HAND_BACK, message="the lease ran out before the step began")
+        else:
+            ended = self._run(task, holder)
+        self._complete(task, holder, ended)
+
+    def _run(self, task: Task, holder: Holder) -> Exit:
+        runner = self._runners.get(task.spec.runner)
+        if runner is None:
+            known = ", ".join(sorted(self._runners))
+            text = f"no runner {task.spec.runner!r} at this worker; it has {known}"
+            return Exit(kind=ExitKind.PERMANENT, message=text)
+        job = self._job(task, holder.receipt_id)
+        should_stop = StopWatch(self._graph, task, self._clock, self._timings.renew_every_s).ask
+        try:
+            if task.is_inspect:
+                ended = self._inspect(runner, job, task, holder, should_stop)
+                if ended is not None:
+                    return ended
+            return runner.run(job, should_stop)
+        finally:
+            shutil.rmtree(job.work_dir, ignore_errors=True)
+
+    def _inspect(
+        self,
+        runner: Runner,
+        job: StepJob,
+        task: Task,
+        holder: Holder,
+        should_stop: Callable[[], str],
+    ) -> Exit | None:
+        """Look before doing; None means that the attempt goes on."""
+        found = runner.inspect(job, should_stop)
+        if found.verdict is Verdict.UNDECIDED:
+            return Exit(kind=ExitKind.AWAIT, message=f"cannot tell what was done: {found.detail}")
+        record = partial(
+            record_verdict,
+            token=task.token,
+            holder=holder,
+            verdict=found.verdict,
+            at=self._clock.now(),
+        )
+        commit_one(self._graph.tasks, Change(task.id, record))
+        return _found_done(found) if found.verdict is Verdict.DONE else None
+
+    def _complete(self, task: Task, holder: Holder, ended: Exit) -> None:
+        finish = partial(
+            complete, token=task.token, holder=holder, ended=ended, at=self._clock.now()
+        )
+        try:
+            after = commit_one(self._graph.tasks, Change(task.id, finish))
+        except _NOT_OURS:
+            return  # the token has moved: what this attempt did counts for nothing
+        moved = apply_answers(self._graph, [after], self._clock) if _is_awaiting(ended) else []
+        self._settler.settle(moved or [after])
+        self._settler.wake([self._who.region])  # a worker is free again
+
+    def _job(self, task: Task, receipt_id: ReceiptId) -> StepJob:
+        work_dir = self._paths.work_dir / receipt_id
+        work_dir.mkdir(parents=True, exist_ok=True)
+        log_dir = self._paths.log_dir / task.run
+        log_dir.mkdir(parents=True, exist_ok=True)
+        key = task.id.rpartition(".")[2]
+        return StepJob(
+            task=task.id,
+            run=task.run,
+            tenant=task.tenant,
+            zone=task.zone,
+            mode=RunMode.APPLY,
+            spec=task.spec,
+            token=task.token,
+            receipt_id=receipt_id,
+            attempt=task.attempt,
+            region=self._who.region,
+            upstream=self._graph.tasks.outputs_before(task.id),
+            work_dir=str(work_dir),
+            state_dir=str(self._paths.state_dir),
+            log_path=str(log_dir / f"{key}.{task.attempt}.log"),
+            steps_log=str(self._paths.steps_log),
+            lease_path=str(self._paths.lease_path),
+        )
+
+    def _hand_back(self, message: AttemptMessage, reason: str) -> None:
+        stamp = Stamp(self._who.incarnation, self._clock.now())
+        give_back = partial(requeue, token=message.token, reason=reason, stamp=stamp)
+        try:
+            task = commit_one(self._graph.tasks, Change(message.task, give_back))
+        except (*_NOT_OURS, *_NO_ANSWER):
+            return  # the dispatch time-out gives it back
+        self._settler.settle([task])
+
+    def _seconds_left(self) -> float:
+        return self._deadline() - self._clock.monotonic()
+
+
+class StopWatch:
+    """Asks the task's document now and then whether its holder is wanted to stop.
+
+    Args:
+        graph: The graph store.
+        task: The running task.
+        clock: This machine's clock.
+        every_s: Pause between two looks, in seconds.
+    """
+
+    def __init__(self, graph: GraphStores, task: Task, clock: Clock, every_s: float) -> None:
+        self._graph = graph
+        self._task = task
+        self._clock = clock
+        self._every_s = every_s
+        self._look_at = clock.monotonic() + every_s
+        self._wish = ""
+
+    def ask(self) -> str:
+        """Return why the step should stop; empty while it should go on."""
+        now = self._clock.monotonic()
+        if self._wish or now < self._look_at:
+            return self._wish
+        self._look_at = now + self._every_s
+        try:
+            (found,) = self._graph.tasks.read([self._task.id])
+        except _NO_ANSWER:
+            return ""  # the lease decides how long a step may go on unseen
+        if found is None or found.token != self._task.token:
+            self._wish = "fenced"
+        elif found.stop_requested is not None:
+            self._wish = found.stop_requested.reason
+        return self._wish
+
+
+def _found_done(found: Found) -> Exit:
+    message = f"an earlier attempt had done it: {found.detail}"
+    return Exit(kind=ExitKind.OK, message=message, outputs=found.outputs)
+
+
+def _is_awaiting(ended: Exit) -> bool:
+    return ended.kind is ExitKind.AWAIT
