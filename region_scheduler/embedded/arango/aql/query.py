@@ -1,0 +1,241 @@
+"""Compiled queries: what callers of the AQL engine use."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from region_scheduler.embedded.arango.aql import syntax
+from region_scheduler.embedded.arango.aql.compile import Pipeline, QueryCompiler
+from region_scheduler.embedded.arango.aql.parse import parse
+from region_scheduler.embedded.arango.aql.run import QueryOptions, Run, Statistics
+from region_scheduler.embedded.arango.aql.scope import Layout, Scope
+from region_scheduler.embedded.arango.errors import ArangoError
+from region_scheduler.embedded.arango.session import Session
+
+_CACHE_SIZE: Final = 1024
+_DEFAULTS: Final = QueryOptions()
+
+
+@dataclass(slots=True)
+class QueryResult:
+    """What a query gave.
+
+    Attributes:
+        rows: The values of RETURN; they may be documents of the storage: treat them as frozen.
+        warnings: (number, message), at most as many as the options allow.
+    """
+
+    rows: list[Any]
+    warnings: list[tuple[int, str]] = field(default_factory=list)
+    statistics: Statistics = field(default_factory=Statistics)
+
+
+class Compiled:
+    """One query text, ready to run in any session and with any bind values; safe to share.
+
+    Args:
+        text: The query.
+
+    Raises:
+        ArangoError: 1501, 1502, 1511, 1540, 1541, … for what is wrong with the text itself.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = parse(text)
+        compiler = QueryCompiler()
+        compiler.layout.declared = self.tree.declared
+        for collection in self.tree.declared:
+            if isinstance(collection, syntax.CollectionBind):
+                compiler.layout.collection_binds.add(collection.name)
+        self._pipeline: Pipeline = compiler.pipeline(self.tree.clauses, Scope(), is_main=True)
+        self._layout: Layout = compiler.layout
+        self._checked: set[tuple[str, ...]] = set()
+
+    @property
+    def is_modification(self) -> bool:
+        """Whether the query writes."""
+        return self._layout.is_modification
+
+    @property
+    def bind_parameters(self) -> list[str]:
+        """The parameters' names as in bindVars: collections with an `@` in front."""
+        return sorted(set(self._layout.binds) | self._layout.collection_binds)
+
+    def collections(self, bind: Mapping[str, Any]) -> dict[str, str]:
+        """Return the collections that the query names, each with `read` or `write`.
+
+        A collection parameter that `bind` lacks is left out.
+        """
+        found: dict[str, str] = {}
+        for collection in self._layout.declared:
+            _note(found, collection, "read", bind)
+        for touch in self._layout.touches:
+            if touch.collection is not None:
+                kind = "write" if touch.kind == "write" else "read"
+                _note(found, touch.collection, kind, bind)
+        return found
+
+    def execute(
+        self,
+        session: Session,
+        bind: Mapping[str, Any] | None = None,
+        options: QueryOptions = _DEFAULTS,
+    ) -> QueryResult:
+        """Run the query to its end.
+
+        Raises:
+            ArangoError: Whatever fails; then the session is as it was before.
+        """
+        values = bind or {}
+        self._check_bind(values)
+        run = Run(session, values, options)
+        self._open_collections(run)
+        frame: list[Any] = [None] * self._layout.slot_count
+        frame[0] = run
+        for name, slot in self._layout.binds.items():
+            frame[slot] = values[name]
+        if not self._layout.is_modification:
+            rows = self._collect(run, frame)
+        else:
+            mark = session.savepoint()
+            try:
+                rows = self._collect(run, frame)
+            except BaseException:
+                session.rollback(mark)
+                raise
+        if options.full_count and run.statistics.full_count is None:
+            run.statistics.full_count = len(rows)
+        return QueryResult(rows, run.warnings, run.statistics)
+
+    def _collect(self, run: Run, frame: list[Any]) -> list[Any]:
+        if not run.options.memory_limit:
+            return list(self._pipeline(frame))
+        rows = []
+        for row in self._pipeline(frame):
+            run.account(row)
+            rows.append(row)
+        return rows
+
+    def _check_bind(self, bind: Mapping[str, Any]) -> None:
+        layout = self._layout
+        for name in layout.binds:
+            if name not in bind:
+                raise ArangoError(
+                    1551, f"AQL: no value specified for declared bind parameter '{name}'"
+                )
+        for name in layout.collection_binds:
+            if name not in bind:
+                raise ArangoError(
+                    1551, f"AQL: no value specified for declared bind parameter '{name}'"
+                )
+            if not isinstance(bind[name], str) or not bind[name]:
+                raise ArangoError(
+                    1553, f"AQL: bind parameter '{name}' has an invalid value or type"
+                )
+        for name in layout.attribute_binds:
+            if not _is_path(bind[name]):
+                raise ArangoError(
+                    1553, f"AQL: bind parameter '{name}' has an invalid value or type"
+                )
+        if len(bind) > len(layout.binds) + len(layout.collection_binds):
+            for name in bind:
+                if name not in layout.binds and name not in layout.collection_binds:
+                    raise ArangoError(
+                        1552, f"AQL: bind parameter '{name}' was not declared in the query"
+                    )
+
+    def _open_collections(self, run: Run) -> None:
+        names = self.collections(run.bind)
+        run.declared.update(names)
+        for name in names:
+            run.view(name)
+        if not self._layout.is_modification:
+            return
+        bound = tuple(str(run.bind[name]) for name in sorted(self._layout.collection_binds))
+        if bound not in self._checked:
+            _check_order(self._layout, run.bind)
+            self._checked.add(bound)
+
+
+def _is_path(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
+
+
+def _note(
+    found: dict[str, str], collection: syntax.CollectionName, kind: str, bind: Mapping[str, Any]
+) -> None:
+    if isinstance(collection, syntax.CollectionBind):
+        if collection.name not in bind:
+            return
+        name = str(bind[collection.name])
+    else:
+        name = collection.name
+    if found.get(name) != "write":
+        found[name] = kind
+
+
+def _check_order(layout: Layout, bind: Mapping[str, Any]) -> None:
+    """Refuse to touch a collection again after it was written to.
+
+    Raises:
+        ArangoError: 1579.
+    """
+    written: set[str] = set()
+    for touch in layout.touches:
+        if touch.collection is None:
+            if written:
+                raise ArangoError(1579, "AQL: access after data-modification")
+            continue
+        collection = touch.collection
+        is_bind = isinstance(collection, syntax.CollectionBind)
+        name = str(bind[collection.name]) if is_bind else collection.name
+        if name in written:
+            raise ArangoError(1579, f"AQL: access after data-modification by collection '{name}'")
+        if touch.kind == "write":
+            written.add(name)
+
+
+class QueryCache:
+    """Compiled queries by text, the least recently used forgotten first; safe to share."""
+
+    def __init__(self, size: int = _CACHE_SIZE) -> None:
+        self._size = size
+        self._queries: OrderedDict[str, Compiled] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def compile(self, text: str) -> Compiled:
+        """Return the compiled query, from the cache if it is there.
+
+        Raises:
+            ArangoError: See Compiled.
+        """
+        with self._lock:
+            query = self._queries.get(text)
+            if query is not None:
+                self._queries.move_to_end(text)
+                return query
+        query = Compiled(text)
+        with self._lock:
+            self._queries[text] = query
+            while len(self._queries) > self._size:
+                self._queries.popitem(last=False)
+        return query
+
+
+_shared = QueryCache()
+
+
+def compile_query(text: str) -> Compiled:
+    """Return a compiled query from the process-wide cache.
+
+    Raises:
+        ArangoError: See Compiled.
+    """
+    return _shared.compile(text)
