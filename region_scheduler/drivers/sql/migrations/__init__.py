@@ -1,0 +1,1 @@
+"""Alembic's side: loaded only when a store must move."""

@@ -1,0 +1,195 @@
+"""What every driver of `ports.backlog.Backlog` keeps."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.errors import RegionSchedulerError
+from region_scheduler.ports.backlog import Backlog, BacklogRow
+
+NOW = 1_800_000_000.0
+RUN = RunId("run")
+
+
+def row(name: str, **changed: Any) -> BacklogRow:
+    values: dict[str, Any] = {
+        "task": TaskId(f"tasks/{name}"),
+        "run": RUN,
+        "tenant": "acme",
+        "pool": "default",
+        "seq": 1,
+        "priority": 0,
+        "delay_tolerance_s": 0.0,
+        "remaining_s": 10.0,
+        "locks": (),
+    }
+    return BacklogRow(**values | changed)
+
+
+def names(rows: list[BacklogRow]) -> str:
+    return " ".join(found.task.removeprefix("tasks/") for found in rows)
+
+
+def test_a_row_comes_back_as_it_was_put_in(backlog: Backlog) -> None:
+    whole = row(
+        "a",
+        tenant="acme \\ Ä \0 \ud800 日本",
+        pool="big",
+        seq=7,
+        priority=-3,
+        delay_tolerance_s=1.5,
+        remaining_s=2.25,
+        locks=("acme/aws:organizations", "ä\udfff\0", ""),
+    )
+
+    backlog.add([whole], NOW)
+
+    assert backlog.top(10, NOW) == [whole]
+
+
+def test_the_order_is_priority_then_longest_path_then_due_time_then_id(backlog: Backlog) -> None:
+    rows = [
+        row("z-late", delay_tolerance_s=50),
+        row("c-tie"),
+        row("a-tie"),
+        row("B-tie"),
+        row("long", remaining_s=99),
+        row("urgent", priority=5, remaining_s=0),
+    ]
+    backlog.add(rows, NOW)
+    backlog.add([row("first-seen-earlier")], NOW - 1)
+
+    order = "urgent long first-seen-earlier B-tie a-tie c-tie z-late"
+    assert names(backlog.top(10, NOW)) == order
+    assert names(backlog.top(3, NOW)) == "urgent long first-seen-earlier"
+
+
+def test_with_equal_priority_and_path_the_order_is_first_seen_plus_tolerance(
+    backlog: Backlog,
+) -> None:
+    seen = [(31 * n % 17, 13 * n % 11) for n in range(60)]
+    for n, (at, tolerance) in enumerate(seen):
+        backlog.add([row(f"{n:02}", delay_tolerance_s=float(tolerance))], NOW + at)
+
+    expected = sorted(range(60), key=lambda n: (sum(seen[n]), n))
+    assert names(backlog.top(60, NOW + 100)) == " ".join(f"{n:02}" for n in expected)
+
+
+def test_the_first_sight_counts_while_the_seq_is_the_same(backlog: Backlog) -> None:
+    backlog.add([row("old")], NOW)
+    backlog.add([row("young")], NOW + 1)
+    backlog.add([row("old")], NOW + 2)
+    assert names(backlog.top(2, NOW + 3)) == "old young"
+
+    backlog.add([row("old", seq=2)], NOW + 3)
+    assert names(backlog.top(2, NOW + 3)) == "young old"
+
+
+def test_only_a_higher_seq_replaces(backlog: Backlog) -> None:
+    backlog.add([row("a", seq=5, priority=5)], NOW)
+    backlog.add([row("a", seq=4, priority=4), row("a", seq=5, priority=9)], NOW)
+    assert [found.priority for found in backlog.top(2, NOW)] == [5]
+
+    backlog.add([row("a", seq=6, priority=1)], NOW)
+    assert [(found.seq, found.priority) for found in backlog.top(2, NOW)] == [(6, 1)]
+    assert backlog.depth() == 1
+
+
+def test_of_two_rows_of_one_task_in_a_batch_the_higher_seq_stays(backlog: Backlog) -> None:
+    backlog.add([row("a", seq=3), row("a", seq=9), row("a", seq=6)], NOW)
+
+    assert [found.seq for found in backlog.top(5, NOW)] == [9]
+
+
+def test_a_row_that_rests_is_left_out_until_its_time(backlog: Backlog) -> None:
+    backlog.add([row("tired", rest_s=30, priority=9), row("fit")], NOW)
+
+    assert names(backlog.top(5, NOW)) == "fit"
+    assert names(backlog.top(5, NOW + 29.9)) == "fit"
+    assert names(backlog.top(5, NOW + 30)) == "tired fit"
+
+
+def test_the_next_due_time_is_that_of_the_row_that_rests_shortest(backlog: Backlog) -> None:
+    assert backlog.next_due_s(NOW) is None
+
+    backlog.add([row("a", rest_s=30), row("b", rest_s=10), row("c")], NOW)
+
+    assert backlog.next_due_s(NOW) == NOW + 10
+    assert backlog.next_due_s(NOW + 10) == NOW + 30
+    assert backlog.next_due_s(NOW + 30) is None
+
+
+def test_a_row_can_be_sent_to_rest_and_a_newer_one_is_not(backlog: Backlog) -> None:
+    backlog.add([row("a", seq=2), row("b", seq=2), row("c", seq=2)], NOW)
+
+    backlog.rest(TaskId("tasks/a"), 1, NOW + 60)
+    backlog.rest(TaskId("tasks/b"), 2, NOW + 60)
+    backlog.rest(TaskId("tasks/nobody"), 2, NOW + 60)
+
+    assert names(backlog.top(5, NOW)) == "a c"
+    assert names(backlog.top(5, NOW + 60)) == "a b c"
+
+
+def test_excluded_rows_are_left_out_and_others_take_their_places(backlog: Backlog) -> None:
+    backlog.add([row(f"{n:04}") for n in range(2500)], NOW)
+    out = [TaskId(f"tasks/{n:04}") for n in range(2000)] + [TaskId("tasks/nobody")]
+
+    assert names(backlog.top(3, NOW, exclude=out)) == "2000 2001 2002"
+    assert backlog.top(0, NOW) == []
+
+
+def test_a_row_is_removed_unless_its_seq_is_higher(backlog: Backlog) -> None:
+    backlog.add([row("a", seq=3), row("b", seq=3), row("c", seq=3)], NOW)
+
+    backlog.remove([(TaskId("tasks/a"), 2), (TaskId("tasks/b"), 3), (TaskId("tasks/c"), 9)])
+
+    assert names(backlog.top(5, NOW)) == "a"
+    assert backlog.depth() == 1
+
+
+def test_clear_drops_everything_and_adding_goes_on(backlog: Backlog) -> None:
+    backlog.add([row("a", seq=9)], NOW)
+    backlog.clear()
+    assert backlog.depth() == 0
+
+    backlog.add([row("a", seq=1)], NOW)
+    assert backlog.depth() == 1
+
+
+@pytest.mark.parametrize("is_adding", [True, False])
+def test_nothing_is_done_with_no_rows(backlog: Backlog, is_adding: bool) -> None:
+    if is_adding:
+        backlog.add([], NOW)
+    else:
+        backlog.remove([])
+
+    assert backlog.depth() == 0
+
+
+def test_threads_that_write_the_same_rows_at_once_all_succeed_and_the_highest_seq_wins(
+    backlog: Backlog,
+) -> None:
+    failures: list[Exception] = []
+
+    def write(seq: int) -> None:
+        try:
+            rows = [row(f"{n:02}", seq=seq) for n in range(50)]
+            for _ in range(5):
+                backlog.add(rows if seq % 2 else rows[::-1], NOW)
+                backlog.top(10, NOW)
+                backlog.remove([(rows[0].task, seq - 1)])
+        except RegionSchedulerError as failed:
+            failures.append(failed)
+
+    threads = [threading.Thread(target=write, args=(seq,)) for seq in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    assert {found.seq for found in backlog.top(50, NOW)} == {6}
