@@ -1,0 +1,1 @@
+"""The vendors' only homes, one folder a technology; only assembly imports them."""

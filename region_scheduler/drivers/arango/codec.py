@@ -1,0 +1,132 @@
+"""Values of the domain as documents and back.
+
+A value's `id` and `rev` are the document's `_key` (or `_id`) and `_rev`; every other attribute has
+the field's name. Instants are written with a fixed width, so that their order as text is their
+order in time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, TypeVar, cast
+
+import msgspec
+import orjson
+
+from region_scheduler.drivers.arango.errors import AnswerLost
+from region_scheduler.errors import InvalidInput
+from region_scheduler.ports.documents import Identified
+
+D = TypeVar("D", bound=Identified)
+Document = dict[str, Any]
+
+_KEY: Final = re.compile(r"[A-Za-z0-9_\-:.@()+,=;$!*'%]{1,254}")
+_OWN: Final = frozenset({"id", "rev"})
+
+
+def to_json(value: Any) -> bytes:
+    """Return `value` as JSON.
+
+    Raises:
+        InvalidInput: It holds what JSON cannot, e.g. half of a surrogate pair. Nothing was sent.
+    """
+    try:
+        return orjson.dumps(value, default=_instant, option=orjson.OPT_PASSTHROUGH_DATETIME)
+    except TypeError as error:
+        raise InvalidInput(
+            field="document", value=str(error), expected="only values that JSON has"
+        ) from error
+
+
+def from_json(raw: bytes | str) -> Any:
+    """Return what the JSON `raw` says; an empty one is an empty text.
+
+    Raises:
+        AnswerLost: It is no JSON, so the answer is not the store's.
+    """
+    if not raw:
+        return ""
+    try:
+        return orjson.loads(raw)
+    except ValueError as error:
+        raise AnswerLost(f"the answer is no JSON: {raw[:80]!r}") from error
+
+
+class Codec(Generic[D]):
+    """How values of one type become documents of one collection.
+
+    Args:
+        type_: A frozen dataclass with `id`, `rev` and `schema`.
+        collection: Where its documents live.
+        has_handle_ids: Whether ids are whole handles (`collection/key`) or keys.
+    """
+
+    def __init__(self, type_: type[D], collection: str, has_handle_ids: bool = False) -> None:
+        self.collection = collection
+        self._type = type_
+        self._prefix = f"{collection}/" if has_handle_ids else ""
+        self._id = "_id" if has_handle_ids else "_key"
+        self._names = tuple(f.name for f in fields(cast(Any, type_)) if f.name not in _OWN)
+        (self._schema,) = (f.default for f in fields(cast(Any, type_)) if f.name == "schema")
+
+    def key(self, id_: str) -> str:
+        """Return the key in `id_`.
+
+        Raises:
+            InvalidInput: It can be no key. Nothing was sent.
+        """
+        key = id_.removeprefix(self._prefix)
+        if not _KEY.fullmatch(key):
+            raise InvalidInput(
+                field=f"id in {self.collection}",
+                value=id_,
+                expected="1 to 254 letters, digits or _-:.@()+,=;$!*'%",
+            )
+        return key
+
+    def encoded(self, value: D) -> Document:
+        """Return the whole document of `value`, without a revision."""
+        document: Document = {"_key": self.key(value.id)}
+        for name in self._names:
+            document[name] = _plain(getattr(value, name))
+        return document
+
+    def patch(self, before: D, after: D) -> Document:
+        """Return the attributes in which `after` differs, on the condition of `before`'s revision.
+
+        They are compared as JSON: to Python 1 and true are equal, to a reader they are not.
+        """
+        patch: Document = {"_key": self.key(before.id), "_rev": before.rev}
+        for name in self._names:
+            old, new = getattr(before, name), getattr(after, name)
+            if new is not old:
+                plain = _plain(new)
+                if to_json(plain) != to_json(_plain(old)):
+                    patch[name] = plain
+        return patch
+
+    def decoded(self, document: Document) -> D | None:
+        """Return the value in `document`; None if its schema is not one that this code knows."""
+        if document.get("schema") != self._schema:
+            return None
+        attributes = {**document, "id": document[self._id], "rev": document["_rev"]}
+        try:
+            return msgspec.convert(attributes, self._type)
+        except msgspec.ValidationError:
+            return None
+
+    def at(self, value: D, rev: str) -> D:
+        """Return `value` at the revision that the store gave it."""
+        return cast(D, replace(cast(Any, value), rev=rev))
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value, builtin_types=(datetime,))
+
+
+def _instant(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    raise TypeError(f"{type(value).__name__} has no JSON")

@@ -1,0 +1,151 @@
+"""Documents of one kind, read at the leader and written conditionally, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+from arango.collection import StandardCollection
+from arango.database import StandardDatabase
+from arango.exceptions import ArangoServerError
+from arango.request import Request
+
+from region_scheduler.drivers.arango.codec import Codec, Document
+from region_scheduler.drivers.arango.errors import (
+    CONFLICTS,
+    DEPENDENCY,
+    LOST,
+    MALFORMED,
+    MISSING,
+    NOT_DONE,
+    NotSent,
+    reading,
+    refusal,
+)
+from region_scheduler.drivers.arango.query import Queries
+from region_scheduler.errors import Unavailable, ensure
+from region_scheduler.ports.documents import Identified, WriteResult, Written
+
+D = TypeVar("D", bound=Identified)
+V = TypeVar("V")
+_BATCH_MAX: Final = 1_000
+"""Documents in one request: what a leader and its followers take well within a time-out."""
+
+
+class ArangoDocuments(Generic[D]):
+    """The `Documents` of one collection; the promises are the port's."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries, codec: Codec[D]) -> None:
+        self._db = db
+        self._queries = queries
+        self._codec = codec
+        self._collection: StandardCollection = db.collection(codec.collection)
+
+    def read(self, ids: Sequence[str]) -> list[D | None]:
+        """Return the documents at the leader, in the order of `ids`; None where there is none."""
+        found: list[D | None] = []
+        for part in _parts(ids):
+            keys = [self._codec.key(id_) for id_ in part]
+            answers = reading(partial(self._read, keys))
+            found += [self._standing(answer) for answer in answers]
+        return found
+
+    def insert(self, values: Sequence[D]) -> list[Written[D]]:
+        """Insert each value under its id; `CONFLICT` if the id is taken, never overwritten."""
+        answers = sent_in_parts(
+            [self._codec.encoded(value) for value in values], self._collection.insert_many
+        )
+        return [self._written(v, answer) for v, answer in zip(values, answers, strict=True)]
+
+    def write(self, changes: Sequence[tuple[D, D]]) -> list[Written[D]]:
+        """Write each (before, after), provided the document still has `before`'s revision."""
+        answers = sent_in_parts(
+            [self._codec.patch(before, after) for before, after in changes],
+            lambda patches: self._collection.update_many(patches, check_rev=True, merge=False),
+        )
+        return [self._written(a, answer) for (_, a), answer in zip(changes, answers, strict=True)]
+
+    def listed(self, query: str, **parameters: Any) -> list[D]:
+        """Return the documents that a query returns, less those of a schema not known here."""
+        rows = self._queries.rows(query, **parameters)
+        return [value for row in rows if (value := self._codec.decoded(row)) is not None]
+
+    def _read(self, keys: Sequence[str]) -> list[Document]:
+        # The driver's own `get_many` leaves out every element that failed, for whatever reason: a
+        # document that could not be read just now would look like one that does not exist.
+        request = Request(
+            method="put",
+            endpoint=f"/_api/document/{self._codec.collection}",
+            params={"onlyget": True},
+            data=list(keys),
+        )
+        response = self._db.conn.send_request(request)
+        if not response.is_success:
+            raise ArangoServerError(response, request)
+        documents: list[Document] = response.body
+        return documents
+
+    def _standing(self, answer: Document) -> D | None:
+        if "_id" not in answer:
+            if answer.get("errorNum") == MISSING:
+                return None
+            raise Unavailable(dependency=DEPENDENCY, detail=str(answer.get("errorMessage")))
+        value = self._codec.decoded(answer)
+        if value is None:
+            # Not None: a task that only a newer version understands is there all the same.
+            detail = f"{answer['_id']} has a schema that this version does not know"
+            raise Unavailable(dependency=DEPENDENCY, detail=detail)
+        return value
+
+    def _written(self, value: D, answer: Document | WriteResult) -> Written[D]:
+        if isinstance(answer, WriteResult):
+            return Written(answer)
+        return Written(WriteResult.APPLIED, self._codec.at(value, answer["_rev"]))
+
+
+def sent_in_parts(
+    documents: Sequence[Document], send: Callable[[list[Document]], Any]
+) -> list[Document | WriteResult]:
+    """Send a batch write and return for each document what the store says of it, or the result.
+
+    Raises:
+        Unavailable: Nothing was written.
+        InvalidInput: The request was refused as such. Nothing was written.
+        BrokenInvariant: The store calls one document malformed; others may have been written.
+    """
+    results: list[Document | WriteResult] = []
+    for part in _parts(documents):
+        try:
+            answers = send(list(part))
+        except (NotSent, *LOST) as error:
+            refused = refusal(error)
+            if refused is not None and not results:
+                raise refused from error
+            # Perhaps done in this part, not sent in those after it; the earlier ones are definite.
+            unknown = len(documents) - len(results)
+            return results + [WriteResult.UNKNOWN] * unknown
+        results += [_result(answer) for answer in answers]
+        if len(results) == len(part) and all(_is_not_done(answer) for answer in answers):
+            raise Unavailable(dependency=DEPENDENCY, detail=str(answers[0]))
+    return results
+
+
+def _result(answer: Document | ArangoServerError) -> Document | WriteResult:
+    if isinstance(answer, dict):
+        return answer
+    if answer.error_code in CONFLICTS:
+        return WriteResult.CONFLICT
+    if answer.error_code == MISSING:
+        return WriteResult.MISSING
+    ensure(answer.error_code not in MALFORMED, f"documents are well formed: {answer}")
+    return WriteResult.UNKNOWN
+
+
+def _is_not_done(answer: Document | ArangoServerError) -> bool:
+    return isinstance(answer, ArangoServerError) and answer.error_code in NOT_DONE
+
+
+def _parts(items: Sequence[V]) -> Iterator[Sequence[V]]:
+    for begin in range(0, len(items), _BATCH_MAX):
+        yield items[begin : begin + _BATCH_MAX]

@@ -1,0 +1,74 @@
+"""The questions asked of the graph: one file each, loaded by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from arango.aql import AQL
+
+from region_scheduler.drivers.arango.errors import reading
+
+_CONSISTENCY: Final = re.compile(r"^// Consistency: (suggesting|deciding)\b", re.MULTILINE)
+_ROWS_PER_BATCH: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as it is sent.
+
+    Attributes:
+        text: AQL, without the header.
+        is_suggesting: Whether a follower may answer, as the header says.
+    """
+
+    text: str
+    is_suggesting: bool
+
+
+@cache
+def question(name: str) -> Question:
+    """Return the query in `queries/<name>.aql`."""
+    file = resources.files("region_scheduler.drivers.arango") / "queries" / f"{name}.aql"
+    lines = file.read_text("utf-8").splitlines()
+    begin = next(n for n, line in enumerate(lines) if not line.startswith("//"))
+    said = _CONSISTENCY.search("\n".join(lines[:begin]))
+    if said is None:
+        raise ValueError(f"{name}.aql does not state its consistency")
+    return Question("\n".join(lines[begin:]).strip(), said.group(1) == "suggesting")
+
+
+class Queries:
+    """Asks questions; the header of each says whether a follower may answer.
+
+    Args:
+        aql: The database's query interface.
+        runtime_s: The store gives a query up after this long, seconds: nobody waits for it then.
+    """
+
+    def __init__(self, aql: AQL, runtime_s: float) -> None:
+        self._aql = aql
+        self._runtime_s: Any = runtime_s
+
+    def rows(self, name: str, **parameters: Any) -> list[Any]:
+        """Return all rows of the query `name`.
+
+        Raises:
+            Unavailable: No answer; asking again is safe.
+        """
+        asked = question(name)
+
+        def ask() -> list[Any]:
+            cursor: Any = self._aql.execute(
+                asked.text,
+                bind_vars=parameters,
+                batch_size=_ROWS_PER_BATCH,
+                max_runtime=self._runtime_s,
+                allow_dirty_read=asked.is_suggesting,
+            )
+            return list(cursor)
+
+        return reading(ask)

@@ -1,0 +1,148 @@
+"""All other documents of the graph store, one class a port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from arango.database import StandardDatabase
+
+from region_scheduler.domain.admission import Admission
+from region_scheduler.domain.ids import TaskId
+from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.run import Region, Run, Zone
+from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.states import RUN_ENDED, RunState
+from region_scheduler.drivers.arango.codec import Codec
+from region_scheduler.drivers.arango.documents import ArangoDocuments
+from region_scheduler.drivers.arango.query import Queries
+from region_scheduler.ports.records import Answer, AuditEntry, Conflict
+
+_UNENDED: Final = [state.value for state in RunState if state not in RUN_ENDED]
+
+
+class ArangoRuns(ArangoDocuments[Run]):
+    """Published runs."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Run, "runs"))
+
+    def unended(self) -> list[Run]:
+        """Return the runs that have not ended, oldest first."""
+        return self.listed("runs_unended", states=_UNENDED)
+
+    def recent(self, limit: int) -> list[Run]:
+        """Return runs, newest first."""
+        return self.listed("runs_recent", limit=limit)
+
+    def of_zone(self, zone: str) -> list[Run]:
+        """Return the unended runs of a zone, oldest first."""
+        return self.listed("runs_of_zone", zone=zone, states=_UNENDED)
+
+
+class ArangoZones(ArangoDocuments[Zone]):
+    """Landing zones."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Zone, "zones"))
+
+    def all(self, tenant: str = "") -> list[Zone]:
+        """Return zones by name, of one tenant if given."""
+        return self.listed("zones_all", tenant=tenant)
+
+    def held(self) -> list[Zone]:
+        """Return the zones that name an active run."""
+        return self.listed("zones_held")
+
+
+class ArangoRegions(ArangoDocuments[Region]):
+    """Regions and what they may do."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Region, "regions"))
+
+    def all(self) -> list[Region]:
+        """Return every region by name."""
+        return self.listed("regions_all")
+
+
+class ArangoInstances(ArangoDocuments[Instance]):
+    """Lease documents of every incarnation."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Instance, "instances"))
+
+    def unfenced(self) -> list[Instance]:
+        """Return every incarnation whose lease is not over."""
+        return self.listed("instances_unfenced")
+
+    def fenced(self) -> list[Instance]:
+        """Return every fenced incarnation that is still kept."""
+        return self.listed("instances_fenced")
+
+    def workers(self, region: str) -> list[Instance]:
+        """Return the unfenced workers of `region`."""
+        return self.listed("instances_workers", region=region, role=Role.WORKER)
+
+
+class ArangoSlots(ArangoDocuments[Slot]):
+    """Units of scarce things."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Slot, "slots"))
+
+    def of_resources(self, names: Sequence[str]) -> list[Slot]:
+        """Return the slots of the named resources, by key."""
+        return self.listed("slots_of_resources", resources=list(names))
+
+    def held_by(self, tasks: Sequence[TaskId]) -> list[Slot]:
+        """Return the slots that `tasks` hold, under whatever token."""
+        return self.listed("slots_held_by", tasks=list(tasks))
+
+    def taken(self) -> list[Slot]:
+        """Return every slot that is held or reserved."""
+        return self.listed("slots_taken")
+
+
+class ArangoAdmissions(ArangoDocuments[Admission]):
+    """What was accepted."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Admission, "admissions"))
+
+    def unfinished(self) -> list[Admission]:
+        """Return accepted admissions that are not done, oldest first."""
+        return self.listed("admissions_unfinished")
+
+
+class ArangoConflicts(ArangoDocuments[Conflict]):
+    """Double assignments that were detected."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Conflict, "conflicts"))
+
+    def recent(self, limit: int) -> list[Conflict]:
+        """Return conflicts, newest first."""
+        return self.listed("conflicts_recent", limit=limit)
+
+
+class ArangoAnswers(ArangoDocuments[Answer]):
+    """Approvals and events."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Answer, "answers"))
+
+    def for_tasks(self, tasks: Sequence[TaskId]) -> list[Answer]:
+        """Return all answers recorded for `tasks`, oldest first."""
+        return self.listed("answers_for", tasks=list(tasks))
+
+
+class ArangoAudit(ArangoDocuments[AuditEntry]):
+    """What people did."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(AuditEntry, "audit"))
+
+    def recent(self, limit: int) -> list[AuditEntry]:
+        """Return entries, newest first."""
+        return self.listed("audit_recent", limit=limit)
