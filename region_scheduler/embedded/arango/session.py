@@ -16,7 +16,7 @@ OverwriteMode = Literal["conflict", "ignore", "replace", "update"]
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options of one data-modification operation, as AQL's OPTIONS and the document API have them."""
+    """Options of one data-modification operation, as AQL and the document API have them."""
 
     overwrite_mode: OverwriteMode = "conflict"
     keep_null: bool = True
@@ -59,9 +59,13 @@ class CollectionView(Protocol):
     """One collection as this session sees it: its own writes included, others' later ones not."""
 
     id: str
-    name: str
     is_edge: bool
-    indexes: Sequence[IndexView]
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def indexes(self) -> Sequence[IndexView]: ...
 
     def count(self) -> int: ...
 

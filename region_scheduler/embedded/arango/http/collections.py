@@ -1,0 +1,191 @@
+"""/_api/collection and /_api/index."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from region_scheduler.embedded.arango.errors import ArangoError
+from region_scheduler.embedded.arango.http.call import Call
+from region_scheduler.embedded.arango.http.message import Response, answer
+from region_scheduler.embedded.arango.http.router import Table
+from region_scheduler.embedded.arango.storage.collection import Collection
+from region_scheduler.embedded.arango.storage.properties import CollectionProperties
+
+_LOADED = 3
+
+
+def summary(collection: Collection) -> dict[str, Any]:
+    """Return what every answer about a collection begins with."""
+    return {
+        "id": str(collection.number),
+        "name": collection.name,
+        "status": _LOADED,
+        "type": collection.properties.type,
+        "isSystem": collection.properties.is_system,
+        "globallyUniqueId": f"h{collection.number:X}/{collection.number}",
+    }
+
+
+def _details(call: Call, collection: Collection) -> dict[str, Any]:
+    return {
+        **summary(collection),
+        "statusString": "loaded",
+        **collection.properties.describe(call.store.is_cluster),
+    }
+
+
+def list_collections(call: Call) -> Response:
+    """GET: all collections."""
+    skips_system = call.flag("excludeSystem")
+    found = [
+        summary(collection)
+        for collection in call.database.collections.values()
+        if not (skips_system and collection.properties.is_system)
+    ]
+    return answer(200, result=found)
+
+
+def create(call: Call) -> Response:
+    """POST: a new collection."""
+    properties = CollectionProperties.from_body(call.object(), call.store.is_cluster)
+    collection = call.store.catalog.create_collection(call.database, properties)
+    return answer(200, **_details(call, collection))
+
+
+def show(call: Call, name: str) -> Response:
+    """GET: one collection."""
+    return answer(200, **summary(call.database.collection(name)))
+
+
+def drop(call: Call, name: str) -> Response:
+    """DELETE: a collection and all that is in it."""
+    collection = call.database.collection(name)
+    if collection.properties.is_system and not call.flag("isSystem"):
+        raise ArangoError(11)
+    call.store.catalog.drop_collection(call.database, collection)
+    return answer(200, id=str(collection.number))
+
+
+def read_part(call: Call, name: str, part: str) -> Response:
+    """GET: properties, count, figures, revision or checksum of a collection."""
+    collection = call.database.collection(name)
+    access = call.collection(collection.name)
+    shown = _details(call, collection)
+    if part == "properties":
+        return answer(200, **shown)
+    shown["count"] = access.count()
+    if part == "count":
+        return answer(200, **shown)
+    if part == "figures":
+        size = sum(len(record.blob) for record in access.records())
+        indexes = {"count": len(collection.definitions), "size": 0}
+        figures = {"indexes": indexes, "documentsSize": size, "cacheInUse": False}
+        return answer(200, **shown, figures=figures)
+    if part == "revision":
+        revisions = [record.rev for record in access.records()]
+        return answer(200, **shown, revision=max(revisions, default="0"))
+    if part == "checksum":
+        return answer(200, **shown, **_checksum(call, access.records()))
+    if part == "shards" and call.store.is_cluster:
+        shards = [f"s{collection.number}_{n}" for n in range(collection.properties.shard_count)]
+        return answer(200, **shown, shards=shards)
+    raise ArangoError(404, "expecting one of the resources count, figures, properties, checksum")
+
+
+def _checksum(call: Call, records: Any) -> dict[str, str]:
+    with_revisions, with_data = call.flag("withRevisions"), call.flag("withData")
+    total = 0
+    revision = "0"
+    for record in records:
+        text = record.key
+        if with_revisions:
+            text += record.rev
+        part = zlib.crc32(text.encode())
+        if with_data:
+            part = zlib.crc32(record.blob, part)
+        total ^= part
+        revision = max(revision, record.rev)
+    return {"checksum": str(total), "revision": revision}
+
+
+def change(call: Call, name: str, act: str) -> Response:
+    """PUT: change properties, truncate, rename, load and the like."""
+    collection = call.database.collection(name)
+    if act == "properties":
+        collection.properties.change(call.object())
+        call.store.catalog.save_collection(call.database, collection)
+        return answer(200, **_details(call, collection))
+    if act == "rename":
+        call.store.catalog.rename_collection(call.database, collection, call.object().get("name"))
+        return answer(200, **summary(collection))
+    if act == "truncate":
+        access = call.collection(collection.name)
+        for record in access.records():
+            access.remove_record(record.key, None)
+        call.is_synced(access)
+        return answer(200, **summary(collection))
+    if act in ("load", "unload"):
+        return answer(200, **summary(collection), count=len(collection))
+    if act in ("loadIndexesIntoMemory", "recalculateCount", "compact"):
+        return answer(200, result=True, count=len(collection))
+    if act == "responsibleShard":
+        key = call.object().get("_key", "")
+        return answer(200, shardId=f"s{collection.number}_{collection.shard_of(str(key))}")
+    raise ArangoError(404, "expecting one of the actions load, truncate, properties, rename")
+
+
+# Indexes.
+
+
+def list_indexes(call: Call) -> Response:
+    """GET: all indexes of a collection."""
+    collection = call.database.collection(call.text("collection") or "")
+    indexes = collection.describe_indexes()
+    identifiers = {index["id"]: index for index in indexes}
+    return answer(200, indexes=indexes, identifiers=identifiers)
+
+
+def create_index(call: Call) -> Response:
+    """POST: a new index, or the same one that exists."""
+    collection = call.database.collection(call.text("collection") or "")
+    definition, is_new = call.store.catalog.create_index(collection, call.object())
+    return answer(
+        201 if is_new else 200, **definition.describe(collection.name), isNewlyCreated=is_new
+    )
+
+
+def show_index(call: Call, name: str, number: str) -> Response:
+    """GET: one index."""
+    collection = call.database.collection(name)
+    return answer(200, **collection.definition(_number(number)).describe(collection.name))
+
+
+def drop_index(call: Call, name: str, number: str) -> Response:
+    """DELETE: an index."""
+    collection = call.database.collection(name)
+    call.store.catalog.drop_index(collection, _number(number))
+    return answer(200, id=f"{collection.name}/{number}")
+
+
+def _number(text: str) -> int:
+    if not text.isdigit():
+        raise ArangoError(1212)
+    return int(text)
+
+
+TABLE: Table = {
+    ("GET", 0): list_collections,
+    ("POST", 0): create,
+    ("GET", 1): show,
+    ("DELETE", 1): drop,
+    ("GET", 2): read_part,
+    ("PUT", 2): change,
+}
+
+INDEX_TABLE: Table = {
+    ("GET", 0): list_indexes,
+    ("POST", 0): create_index,
+    ("GET", 2): show_index,
+    ("DELETE", 2): drop_index,
+}

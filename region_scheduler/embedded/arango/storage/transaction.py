@@ -1,0 +1,209 @@
+"""Transactions: the view and the writes of one request, or of a reader of a past state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from region_scheduler.embedded.arango.errors import ArangoError
+from region_scheduler.embedded.arango.session import EdgeDefinition, Range
+from region_scheduler.embedded.arango.storage.access import CollectionAccess
+from region_scheduler.embedded.arango.storage.collection import Collection
+from region_scheduler.embedded.arango.storage.database import Database
+from region_scheduler.embedded.arango.storage.horizon import Commit, Horizon
+from region_scheduler.embedded.arango.storage.indexes import Index, PersistentIndex
+from region_scheduler.embedded.arango.storage.layers import (
+    Layer,
+    layered_count,
+    layered_found,
+    layered_record,
+    layered_records,
+)
+from region_scheduler.embedded.arango.storage.locks import LockTable, locks_of
+from region_scheduler.embedded.arango.storage.record import Record
+from region_scheduler.embedded.arango.storage.ticks import Ticks
+
+
+class Transaction(ABC):
+    """What every kind of transaction is for the language: a `Session` on one database.
+
+    Args:
+        database: The database.
+        ticks: Revisions, rows and keys.
+        is_cluster: Whether cluster rules hold.
+    """
+
+    def __init__(self, database: Database, ticks: Ticks, is_cluster: bool) -> None:
+        self.source = database
+        self.database = database.name
+        self.ticks = ticks
+        self.is_cluster = is_cluster
+        self._accesses: dict[str, CollectionAccess] = {}
+
+    def collection(self, name: str) -> CollectionAccess:
+        """Return the collection as this transaction sees it.
+
+        Raises:
+            ArangoError: 1203; 1652 for one that a stream transaction did not declare.
+        """
+        access = self._accesses.get(name)
+        if access is None:
+            access = self._accesses[name] = self._open(self.source.collection(name))
+        return access
+
+    def collections(self) -> Sequence[str]:
+        """Return the names of all collections."""
+        return list(self.source.collections)
+
+    def graph(self, name: str) -> Sequence[EdgeDefinition]:
+        """Return a named graph's relations.
+
+        Raises:
+            ArangoError: 1924.
+        """
+        access = self._open(self.source.collection("_graphs"))
+        document = access.get(name)
+        if document is None:
+            raise ArangoError(1924, f"graph '{name}' not found")
+        return [
+            EdgeDefinition(one["collection"], tuple(one["from"]), tuple(one["to"]))
+            for one in document["edgeDefinitions"]
+        ]
+
+    @abstractmethod
+    def _open(self, collection: Collection) -> CollectionAccess: ...
+
+    @abstractmethod
+    def savepoint(self) -> object:
+        """Mark a point; with `rollback(mark)` a failed query leaves nothing behind."""
+
+    @abstractmethod
+    def rollback(self, mark: object) -> None:
+        """Undo what was written since `mark`."""
+
+
+class DirectTransaction(Transaction):
+    """A request's own transaction: it writes in place, for nobody else runs meanwhile."""
+
+    def __init__(
+        self, database: Database, ticks: Ticks, is_cluster: bool, locks: LockTable
+    ) -> None:
+        super().__init__(database, ticks, is_cluster)
+        self.locks = locks
+        self.changes: list[tuple[Collection, Record | None, Record | None]] = []
+
+    def _open(self, collection: Collection) -> CollectionAccess:
+        return _PlaceAccess(collection, self)
+
+    def savepoint(self) -> object:
+        """Mark a point."""
+        return len(self.changes)
+
+    def rollback(self, mark: object) -> None:
+        """Undo what was written since `mark`."""
+        assert isinstance(mark, int)
+        while len(self.changes) > mark:
+            collection, before, after = self.changes.pop()
+            collection.put(after, before)
+
+    def commit(self) -> Commit:
+        """Return what was written, to be published."""
+        return self.changes
+
+
+class _PlaceAccess(CollectionAccess):
+    def __init__(self, collection: Collection, owner: DirectTransaction) -> None:
+        super().__init__(collection, owner.ticks)
+        self._owner = owner
+        self.record = collection.record  # type: ignore[method-assign]  # one call less per read
+
+    def record(self, key: str) -> Record | None:
+        return self.source.record(key)
+
+    def records(self) -> Sequence[Record]:
+        return self.source.records()
+
+    def count(self) -> int:
+        return len(self.source)
+
+    def found(
+        self, index: Index, equal: Sequence[Any], bounds: Range | None, is_reverse: bool
+    ) -> Iterator[Record]:
+        entries = index.between(index.span(equal, bounds), is_reverse)
+        keys: Iterator[str] = (entry[-1] for entry in entries)
+        if isinstance(index, PersistentIndex) and index.has_array:
+            keys = iter(dict.fromkeys(keys))
+        record = self.source.record
+        return (found for key in keys if (found := record(key)) is not None)
+
+    def store(self, before: Record | None, after: Record | None) -> None:
+        collection = self.source
+        new = None if after is None else self._cache.document(after)
+        if not self._owner.locks.is_idle:
+            old = None if before is None else self._cache.document(before)
+            key = (after or before).key  # type: ignore[union-attr]  # one of both is there
+            locks = locks_of(collection, key, old, new)
+            self._owner.locks.check(None, collection, locks)
+        if after is not None and new is not None:
+            collection.check_unique(new, after.row)
+        collection.put(before, after)
+        self._owner.changes.append((collection, before, after))
+
+
+class PastReader(Transaction):
+    """A reader of a past state: a follower that lags, or a leader that was deposed."""
+
+    def __init__(
+        self, database: Database, ticks: Ticks, is_cluster: bool, horizon: Horizon
+    ) -> None:
+        super().__init__(database, ticks, is_cluster)
+        self._horizon = horizon
+
+    def _open(self, collection: Collection) -> CollectionAccess:
+        return _PastAccess(collection, self.ticks, self._horizon)
+
+    def savepoint(self) -> object:
+        """Return a mark; nothing is ever written here."""
+        return 0
+
+    def rollback(self, mark: object) -> None:
+        """Do nothing: nothing was written."""
+
+
+class LayeredAccess(CollectionAccess):
+    """A collection under a layer of records that replace the present ones."""
+
+    @abstractmethod
+    def layer(self) -> Layer:
+        """Return the keys that are other than at present."""
+
+    def record(self, key: str) -> Record | None:
+        """Return the record of `key` under the layer."""
+        return layered_record(self.source, self.layer(), key)
+
+    def records(self) -> Sequence[Record]:
+        """Return all records under the layer."""
+        return layered_records(self.source, self.layer())
+
+    def count(self) -> int:
+        """Return how many documents there are under the layer."""
+        return layered_count(self.source, self.layer())
+
+    def found(
+        self, index: Index, equal: Sequence[Any], bounds: Range | None, is_reverse: bool
+    ) -> Iterator[Record]:
+        """Yield what an index lookup finds under the layer."""
+        return layered_found(self.source, self.layer(), index, equal, bounds, is_reverse)
+
+
+class _PastAccess(LayeredAccess):
+    def __init__(self, collection: Collection, ticks: Ticks, horizon: Horizon) -> None:
+        super().__init__(collection, ticks)
+        self._horizon = horizon
+
+    def layer(self) -> Layer:
+        return self._horizon.past(self.source)
+
+    def store(self, _before: Record | None, _after: Record | None) -> None:
+        raise ArangoError(1004, "a read from a follower must not write")
