@@ -1,7 +1,7 @@
-"""The regions of an engine: each has a coordinator, and a follower that may lag behind the leader.
+"""The regions of an engine: each has a coordinator, and a follower that may lag.
 
-Writes, and reads that decide, go to the leader, which is the one present state of the engine. A read
-with `x-arango-allow-dirty-read` goes to the follower in its own region: the present with those
+Writes, and reads that decide, go to the leader, which is the one present state of the engine. A
+read with `x-arango-allow-dirty-read` goes to the follower in its own region: the present with those
 commits taken away that have not arrived there yet.
 """
 
@@ -92,7 +92,7 @@ class Regions:
             region.old_leader = None
 
     def horizon_for(self, request: Request) -> Horizon | None:
-        """Return the past state that the request's region shows to a read, or None for now."""
+        """Return the past state that a region shows to a read of its own; None for now."""
         region = self.region(request.region)
         if region.old_leader is not None:
             return region.old_leader

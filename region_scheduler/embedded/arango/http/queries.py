@@ -65,15 +65,11 @@ def run(call: Call, body: dict[str, Any]) -> Answer:
     text, bind = text_of(body), bind_of(body)
     engine = call.engine
     began_at = engine.clock()
-    transaction = call.transaction
-    mark = transaction.savepoint()
+    compiled = aql.compile_query(text)
+    call.may_show_past = not compiled.is_modification
     try:
-        result = aql.compile_query(text).execute(
-            transaction, bind, _options(call, options, began_at)
-        )
+        result = compiled.execute(call.transaction, bind, _options(call, options, began_at))
     except ArangoError as error:
-        if call.direct is None:
-            transaction.rollback(mark)
         raise refine(error) from error
     statistics = result.statistics
     stats = {
@@ -166,7 +162,8 @@ def explain(call: Call) -> Response:
 
 def explained(call: Call, text: str, bind: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of a query, its warnings and statistics."""
-    plan = aql.compile_query(text).explain(call.transaction, bind)
+    compiled: Any = aql.compile_query(text)
+    plan = compiled.explain(call.transaction, bind)
     stats = {"rulesExecuted": 0, "rulesSkipped": 0, "plansCreated": 1, "peakMemoryUsage": 0}
     return {"plan": plan, "cacheable": False, "warnings": [], "stats": stats}
 
