@@ -1,0 +1,257 @@
+"""Counters of broken promises, computed from what the step processes themselves wrote down.
+
+The steps log says who ran which step under which token, from when to when; the tasks' histories say
+which attempt was accepted. Neither is written by the scheduler that they judge. All functions are
+pure; instants are readings of one machine's CLOCK_BOOTTIME in seconds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol
+
+from region_scheduler.domain.ids import ReceiptId, TaskId
+from region_scheduler.domain.states import SATISFYING
+from region_scheduler.domain.task import EventKind, HistoryEntry, Task, Token
+
+
+class StepFact(Protocol):
+    """One line of a steps log (`worker.steplog.StepRecord`): a start or an end."""
+
+    @property
+    def event(self) -> str:
+        """`start` or `end`."""
+        ...
+
+    @property
+    def task(self) -> TaskId:
+        """Whose step it is."""
+        ...
+
+    @property
+    def token(self) -> Token:
+        """The token that it ran under."""
+        ...
+
+    @property
+    def receipt_id(self) -> ReceiptId:
+        """The attempt's receipt."""
+        ...
+
+    @property
+    def region(self) -> str:
+        """The region of the worker that ran it."""
+        ...
+
+    @property
+    def boot(self) -> float:
+        """When."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One attempt as the steps log shows it: from its first program's start to its last one's end.
+
+    Attributes:
+        ended_at: Infinite if an end is missing: it was not seen to have ended.
+    """
+
+    task: TaskId
+    receipt_id: ReceiptId
+    token: Token
+    region: str
+    started_at: float
+    ended_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How often each promise was broken; all zero is what is promised.
+
+    Attributes:
+        misrouted: Executions in a region that the task was not started in, or may not go to.
+        order_violations: Starts before a predecessor was completed, or on other predecessors.
+        overlaps: Pairs of executions of one task at the same time.
+        done_twice: Tasks completed twice, or executed again after their completion.
+        strays: Executions under a receipt that no start was accepted for.
+    """
+
+    misrouted: int
+    order_violations: int
+    overlaps: int
+    done_twice: int
+    strays: int
+
+    @property
+    def total(self) -> int:
+        """All of them together."""
+        return (
+            self.misrouted + self.order_violations + self.overlaps + self.done_twice + self.strays
+        )
+
+
+def count(
+    facts: Sequence[StepFact], tasks: Sequence[Task], before: Mapping[TaskId, Sequence[TaskId]]
+) -> Counters:
+    """Return how often each promise was broken.
+
+    Args:
+        facts: The steps logs of every worker, in any order.
+        tasks: Every task of the runs in question, with its history.
+        before: Direct predecessors of each task, from the graph as it was submitted.
+    """
+    runs = executions(facts)
+    by_id = {task.id: task for task in tasks}
+    mine = [run for run in runs if run.task in by_id]
+    return Counters(
+        misrouted=len(misrouted(mine, by_id)),
+        order_violations=len(order_violations(mine, by_id, before)),
+        overlaps=len(overlaps(mine)),
+        done_twice=len(done_twice(mine, by_id)),
+        strays=len(strays(mine, by_id)),
+    )
+
+
+def executions(facts: Iterable[StepFact]) -> list[Execution]:
+    """Return the attempts that the steps log shows, by their start."""
+    grouped: dict[ReceiptId, list[StepFact]] = defaultdict(list)
+    for fact in facts:
+        grouped[fact.receipt_id].append(fact)
+    found = [_execution(group) for group in grouped.values()]
+    return sorted(found, key=lambda run: (run.started_at, run.receipt_id))
+
+
+def misrouted(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> list[Execution]:
+    """Return the executions outside the region that their start was accepted for."""
+    return [
+        run
+        for run in runs
+        if run.region not in tasks[run.task].spec.allowed_regions
+        or run.region != _region_of(tasks[run.task], run.receipt_id)
+    ]
+
+
+def overlaps(runs: Iterable[Execution]) -> list[tuple[Execution, Execution]]:
+    """Return each pair of executions of one task that ran at the same time."""
+    by_task: dict[TaskId, list[Execution]] = defaultdict(list)
+    for run in runs:
+        by_task[run.task].append(run)
+    return [
+        (one, other)
+        for group in by_task.values()
+        for one, other in combinations(group, 2)
+        if one.started_at < other.ended_at and other.started_at < one.ended_at
+    ]
+
+
+def strays(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> list[Execution]:
+    """Return the executions that began although no start of theirs was accepted."""
+    return [run for run in runs if _started(tasks[run.task], run.receipt_id) is None]
+
+
+def done_twice(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> list[TaskId]:
+    """Return the tasks with two accepted completions, or that ran again after the accepted one."""
+    by_task: dict[TaskId, list[Execution]] = defaultdict(list)
+    for run in runs:
+        by_task[run.task].append(run)
+    return [
+        task.id
+        for task in tasks.values()
+        if len(_completions(task)) > 1 or _ran_again(task, by_task[task.id])
+    ]
+
+
+def order_violations(
+    runs: Sequence[Execution],
+    tasks: Mapping[TaskId, Task],
+    before: Mapping[TaskId, Sequence[TaskId]],
+) -> list[TaskId]:
+    """Return the tasks that started too early, by the steps log or by their own history.
+
+    By the steps log: every execution begins after the accepted executions of all predecessors have
+    ended. By the histories: the unlock saw exactly the predecessors, each with its completion's
+    token, and came before the first start.
+    """
+    ended_at = _accepted_ends(runs, tasks)
+    early = {
+        run.task
+        for run in runs
+        if any(run.started_at < ended_at.get(p, 0.0) for p in before.get(run.task, ()))
+    }
+    unfounded = {
+        task.id for task in tasks.values() if not _is_unlock_sound(task, tasks, before.get(task.id))
+    }
+    return sorted(early | unfounded)
+
+
+def _execution(group: Sequence[StepFact]) -> Execution:
+    starts = [fact for fact in group if fact.event == "start"]
+    ends = [fact for fact in group if fact.event == "end"]
+    first = min(starts or ends, key=lambda fact: fact.boot)
+    is_ended = len(ends) >= len(starts)
+    return Execution(
+        task=first.task,
+        receipt_id=first.receipt_id,
+        token=first.token,
+        region=first.region,
+        started_at=first.boot,
+        ended_at=max(fact.boot for fact in ends) if is_ended else float("inf"),
+    )
+
+
+def _started(task: Task, receipt_id: ReceiptId) -> HistoryEntry | None:
+    return next(
+        (
+            entry
+            for entry in task.history
+            if entry.kind is EventKind.STARTED and entry.receipt_id == receipt_id
+        ),
+        None,
+    )
+
+
+def _region_of(task: Task, receipt_id: ReceiptId) -> str:
+    entry = _started(task, receipt_id)
+    return entry.region if entry is not None else task.region
+
+
+def _completions(task: Task) -> list[HistoryEntry]:
+    return [
+        entry
+        for entry in task.history
+        if entry.state in SATISFYING and entry.kind in {EventKind.ENDED, EventKind.ANSWERED}
+    ]
+
+
+def _ran_again(task: Task, runs: Sequence[Execution]) -> bool:
+    accepted = {entry.receipt_id for entry in _completions(task)}
+    ends = [run.ended_at for run in runs if run.receipt_id in accepted]
+    return any(
+        run.started_at > min(ends) for run in runs if ends and run.receipt_id not in accepted
+    )
+
+
+def _accepted_ends(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> dict[TaskId, float]:
+    """Return when the execution ended that each completed task was completed by."""
+    accepted = {
+        (task.id, entry.receipt_id) for task in tasks.values() for entry in _completions(task)
+    }
+    return {run.task: run.ended_at for run in runs if (run.task, run.receipt_id) in accepted}
+
+
+def _is_unlock_sound(
+    task: Task, tasks: Mapping[TaskId, Task], before: Sequence[TaskId] | None
+) -> bool:
+    kinds = [entry.kind for entry in task.history]
+    if EventKind.STARTED not in kinds:
+        return True
+    if EventKind.UNLOCKED not in kinds[: kinds.index(EventKind.STARTED)]:
+        return False
+    seen = task.history[kinds.index(EventKind.UNLOCKED)].seen
+    return set(seen) == set(before or ()) and all(
+        tasks[p].state in SATISFYING and str(tasks[p].token) == token for p, token in seen.items()
+    )
