@@ -20,6 +20,7 @@ from region_scheduler.catalog.parameters import (
 from region_scheduler.catalog.resolve import Template, resolve
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
+from region_scheduler.domain.ids import zone_key
 from region_scheduler.domain.task import Json, TaskSpec
 from region_scheduler.errors import InvalidInput
 
@@ -53,7 +54,7 @@ def expand(
     home_region: str,
     serves: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Return the graph of one zone, ready to be admitted.
+    """Return the graph of one zone, ready to be admitted: named like it, and naming its key.
 
     A per-region step becomes one task a target region, `id@region`, pinned to the scheduler region
     that serves it. A step that runs once is not pinned: it starts in the home region and may go to
@@ -94,7 +95,7 @@ def expand(
     return Plan(
         name=zone,
         tenant=tenant,
-        zone=zone,
+        zone=zone_key(tenant, zone),
         zone_type=type_name,
         catalog_version=load.catalog_version(),
         home_region=home_region,

@@ -15,6 +15,7 @@ from region_scheduler.catalog.compose import expand, multiply, zone_types
 from region_scheduler.catalog.resolve import resolve
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag
+from region_scheduler.domain.ids import zone_key
 from region_scheduler.domain.task import Json, OnLoss, TaskSpec, WhenHolderLost
 from region_scheduler.errors import InvalidInput
 
@@ -254,7 +255,9 @@ def test_a_step_that_needs_an_approval_besides_its_work_carries_the_question() -
 
 def test_the_same_request_gives_the_same_plan() -> None:
     assert plan_of("gcp-hipaa") == plan_of("gcp-hipaa")
-    assert plan_of("gcp-hipaa").zone_type == "gcp-hipaa"
+    plan = plan_of("gcp-hipaa")
+    assert (plan.name, plan.zone, plan.tenant) == ("shop", zone_key("acme", "shop"), "acme")
+    assert (plan.zone_type, plan.home_region) == ("gcp-hipaa", "eu-west")
 
 
 @pytest.mark.parametrize(

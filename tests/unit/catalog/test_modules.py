@@ -14,6 +14,8 @@ import pytest
 
 from region_scheduler.catalog import load
 from region_scheduler.catalog.compose import expand
+from region_scheduler.catalog.stand_ins import module_directory
+from region_scheduler.errors import InvalidInput
 
 MODULES = Path(load.__file__).parent / "modules"
 NAMES = sorted(path.name for path in MODULES.iterdir() if path.is_dir())
@@ -53,6 +55,19 @@ def test_every_module_is_used_and_listed() -> None:
     assert used == set(NAMES)
     assert readme.startswith("# Stand-in modules\n\n**These modules provision nothing.**")
     assert [name for name in NAMES if name not in readme] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_is_found_by_its_reference(name: str) -> None:
+    assert module_directory(f"catalog:{name}") == MODULES / name
+
+
+@pytest.mark.parametrize("bad", ["network", "catalog:", "catalog:../data", "catalog:netwrok"])
+def test_a_reference_to_no_module_is_refused_with_those_there_are(bad: str) -> None:
+    with pytest.raises(InvalidInput, match="there are catalog:account, catalog:backup") as refused:
+        module_directory(bad)
+
+    assert (refused.value.field, refused.value.value) == ("module", bad)
 
 
 @pytest.mark.skipif(TERRAFORM is None, reason="no terraform or tofu on PATH")
