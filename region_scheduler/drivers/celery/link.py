@@ -1,0 +1,98 @@
+"""One connection to the broker for publishing, opened when first used, tried before each use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from kombu import entity, messaging
+from kombu.exceptions import KombuError
+
+from region_scheduler.errors import OutcomeUnknown, Unavailable
+
+# Untyped in kombu.
+Consumer: Any = messaging.Consumer
+Exchange: Any = entity.Exchange
+Producer: Any = messaging.Producer
+Queue: Any = entity.Queue
+
+_DEPENDENCY: Final = "broker"
+_IMPATIENT: Final = {"socket_timeout": 5, "socket_connect_timeout": 1}
+
+
+class Link:
+    """Hands out a channel that answered just now. Threads take turns.
+
+    What fails before the channel is handed out was surely not sent; what fails after it may have
+    been.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._connection: Any = None
+        self._channel: Any = None
+
+    @contextmanager
+    def channel(self) -> Iterator[Any]:
+        """Yield a live channel; whatever is raised while it is used drops the connection.
+
+        Raises:
+            Unavailable: The broker was not reached; nothing was sent.
+            OutcomeUnknown: It failed while the channel was used.
+        """
+        with self._lock:
+            channel = self._live()
+            errors = broker_errors(self._connection)
+            try:
+                yield channel
+            except errors as failed:
+                self._drop()
+                raise OutcomeUnknown(dependency=_DEPENDENCY, detail=str(failed)) from failed
+            except BaseException:
+                self._drop()
+                raise
+
+    def close(self) -> None:
+        """End the connection; the next use opens another."""
+        with self._lock:
+            self._drop()
+
+    def _live(self) -> Any:
+        if self._channel is not None:
+            try:
+                _probe(self._channel)
+                return self._channel
+            except broker_errors(self._connection):
+                self._drop()  # the broker was restarted, perhaps: once more, anew
+        options = _IMPATIENT if self._app.conf.broker_transport_options else {}
+        self._connection = self._app.connection_for_write(transport_options=options)
+        try:
+            # `connect` would sleep for seconds between its tries.
+            self._connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+            self._channel = self._connection.channel()
+            _probe(self._channel)
+        except broker_errors(self._connection) as failed:
+            self._drop()
+            raise Unavailable(dependency=_DEPENDENCY, detail=str(failed)) from failed
+        return self._channel
+
+    def _drop(self) -> None:
+        connection, self._connection, self._channel = self._connection, None, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.release()
+
+
+def broker_errors(connection: Any) -> tuple[type[Exception], ...]:
+    """Return what a failing broker raises through `connection`."""
+    return (*connection.connection_errors, *connection.channel_errors, KombuError)
+
+
+def _probe(channel: Any) -> None:
+    """Have the broker answer; a channel of another kind of broker is known to be open."""
+    client = getattr(channel, "client", None)
+    if client is not None:
+        client.ping()

@@ -1,0 +1,1 @@
+"""Calls to the other regions' APIs, by httpx."""
