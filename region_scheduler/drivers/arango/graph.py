@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from arango.client import ArangoClient
 from arango.database import StandardDatabase
@@ -13,7 +13,11 @@ from arango.http import HTTPClient
 
 from region_scheduler.drivers.arango.codec import from_json, to_json
 from region_scheduler.drivers.arango.errors import DEPENDENCY, LOST, NotSent
-from region_scheduler.drivers.arango.http_client import Coordinators, KeepAliveHTTPClient
+from region_scheduler.drivers.arango.http_client import (
+    Coordinators,
+    KeepAliveHTTPClient,
+    TellingHTTPClient,
+)
 from region_scheduler.drivers.arango.query import Queries
 from region_scheduler.drivers.arango.records import (
     ArangoAdmissions,
@@ -110,15 +114,18 @@ def open_graph(place: Place, http_client: HTTPClient | None = None) -> ArangoGra
         Misconfigured: Reachable, but it refuses: credentials, or rights to make the database.
     """
     resolver = Coordinators(len(place.urls))
-    http = http_client or KeepAliveHTTPClient(
-        place.connect_timeout_s, place.read_timeout_s, resolver.failed
+    http = (
+        KeepAliveHTTPClient(place.connect_timeout_s, place.read_timeout_s, resolver.failed)
+        if http_client is None
+        else TellingHTTPClient(http_client)
     )
+    serializer: Any = to_json  # its bytes pass through the driver untouched
     client = ArangoClient(
         hosts=list(place.urls),
         host_resolver=resolver,
         resolver_max_tries=len(place.urls),
         http_client=http,
-        serializer=to_json,  # type: ignore[arg-type]  # bytes pass through the driver untouched
+        serializer=serializer,
         deserializer=from_json,
         verify_override=place.verify,
     )

@@ -18,12 +18,13 @@ from urllib.parse import urlencode
 from arango.http import HTTPClient
 from arango.resolver import HostResolver
 from arango.response import Response
+from requests.exceptions import ConnectTimeout, RequestException
 
 from region_scheduler.drivers.arango.connection import Address, Answer, Connection
 from region_scheduler.drivers.arango.errors import AnswerLost, NotSent
 
 _IDLE_MAX: Final = 16
-_SAYS_503: Final = b'"errorNum":503'
+_SAYS_503: Final = '"errorNum":503'
 
 
 class Coordinators(HostResolver):
@@ -142,13 +143,9 @@ class KeepAliveHTTPClient(HTTPClient):
         except (NotSent, AnswerLost):
             self._on_failure()
             raise
-        raw = answer.body
-        if status == 503 and _SAYS_503 in raw.replace(b" ", b""):
-            self._on_failure()
-            raise AnswerLost("the server answered 503")
         # Bytes are what the deserialiser wants; the driver only passes them on.
-        body: Any = raw
-        return Response(method, url, Headers(answer.headers), status, answer.reason, body)
+        body: Any = answer.body
+        return _checked(Response(method, url, Headers(answer.headers), status, answer.reason, body))
 
     def _encoded(
         self,
@@ -179,6 +176,35 @@ class KeepAliveHTTPClient(HTTPClient):
         return known
 
 
+class TellingHTTPClient(HTTPClient):
+    """Makes another HTTP client, such as one without a socket, tell what ours tells.
+
+    Args:
+        inner: Raises `ConnectTimeout` of requests if nothing was sent.
+    """
+
+    def __init__(self, inner: HTTPClient) -> None:
+        self._inner = inner
+
+    def create_session(self, host: str) -> Any:
+        """Return what `inner` calls a session."""
+        return self._inner.create_session(host)
+
+    def send_request(self, *request: Any, **more: Any) -> Response:
+        """Send one request, once, and return the answer.
+
+        Raises:
+            NotSent: The server cannot have acted on it.
+            AnswerLost: It may have.
+        """
+        try:
+            return _checked(self._inner.send_request(*request, **more))
+        except ConnectTimeout as error:
+            raise NotSent(str(error)) from error
+        except RequestException as error:
+            raise AnswerLost(str(error)) from error
+
+
 class Headers(dict[str, str]):
     """Headers of an answer, whose names come in lower case and are asked for in any."""
 
@@ -193,6 +219,16 @@ class Headers(dict[str, str]):
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of a header, or `default`."""
         return super().get(name.lower(), default)
+
+
+def _checked(response: Response) -> Response:
+    """Return the answer, unless the driver would take it for a connection that broke."""
+    if response.status_code == 503:
+        raw: Any = response.raw_body
+        text: str = raw.decode() if isinstance(raw, bytes) else raw
+        if _SAYS_503 in text.replace(" ", ""):
+            raise AnswerLost("the server answered 503")
+    return response
 
 
 @lru_cache(maxsize=256)
