@@ -55,7 +55,7 @@ def for_values(compiler: Compiler, clause: syntax.For, scope: Scope) -> Step:
     if isinstance(clause.target, str):
         slot = compiler.layout.declare(scope, clause.target)
 
-        def loop(upstream: Iterator[Frame]) -> Iterator[Frame]:
+        def loop(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
             for frame in upstream:
                 tick = frame[0].tick
                 for value in source(frame):
@@ -66,7 +66,7 @@ def for_values(compiler: Compiler, clause: syntax.For, scope: Scope) -> Step:
         return loop
     assign = assign_to(compiler, clause.target, scope)
 
-    def loop_apart(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def loop_apart(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         for frame in upstream:
             tick = frame[0].tick
             for value in source(frame):
@@ -104,7 +104,7 @@ def let(compiler: Compiler, clause: syntax.Let, scope: Scope) -> Step:
     value = compiler.expression(clause.value, scope)
     assign = assign_to(compiler, clause.target, scope)
 
-    def step(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         for frame in upstream:
             assign(frame, value(frame))
             yield frame
@@ -116,7 +116,7 @@ def filter_(compiler: Compiler, clause: syntax.Filter, scope: Scope) -> Step:
     """`FILTER condition`."""
     condition = compiler.expression(clause.condition, scope)
 
-    def step(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         for frame in upstream:
             if truthy(condition(frame)):
                 yield frame
@@ -137,7 +137,7 @@ def sort(
         (compiler.expression(key.value, scope), _direction(compiler, key)) for key in clause.keys
     ]
 
-    def step(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         first = next(upstream, None)
         if first is None:
             return
@@ -204,7 +204,7 @@ def limit(compiler: Compiler, clause: syntax.Limit, scope: Scope, is_counted: bo
     offset = compiler.expression(clause.offset, Scope())
     count = compiler.expression(clause.count, Scope())
 
-    def step(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         first = next(upstream, None)
         if first is None:
             return

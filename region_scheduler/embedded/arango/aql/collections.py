@@ -71,7 +71,7 @@ class CollectionLoop:
         """Return the loop as a step."""
         name_of, access, slot, assign = self.name_of, self.access, self._slot, self._assign
 
-        def loop(upstream: Iterator[Frame]) -> Iterator[Frame]:
+        def loop(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
             for frame in upstream:
                 run: Run = frame[0]
                 view = run.view(name_of(run))

@@ -16,12 +16,15 @@ from region_scheduler.embedded.arango.aql.clauses import (
     return_,
     sort,
 )
+from region_scheduler.embedded.arango.aql.collect import collect
 from region_scheduler.embedded.arango.aql.collections import CollectionLoop
 from region_scheduler.embedded.arango.aql.modification import modification
+from region_scheduler.embedded.arango.aql.paths import paths
 from region_scheduler.embedded.arango.aql.run import Run
 from region_scheduler.embedded.arango.aql.scope import Closure, Frame, Layout, Scope, Step
 from region_scheduler.embedded.arango.aql.traversal import traverse
 from region_scheduler.embedded.arango.aql.walk import has_modification
+from region_scheduler.embedded.arango.aql.window import window
 
 Pipeline: TypeAlias = Callable[[Frame], Iterator[Any]]
 
@@ -49,6 +52,9 @@ _STEPS: Final[dict[type, Callable[..., Step]]] = {
     syntax.Let: let,
     syntax.Filter: filter_,
     syntax.Traverse: traverse,
+    syntax.Paths: paths,
+    syntax.Collect: collect,
+    syntax.Window: window,
     syntax.Insert: modification,
     syntax.Update: modification,
     syntax.Remove: modification,
@@ -144,12 +150,12 @@ def _nothing(upstream: Iterator[Frame]) -> Iterator[Any]:
 def _chain(steps: Sequence[Step], results: Callable[[Iterator[Frame]], Iterator[Any]]) -> Pipeline:
     if len(steps) == 1:
         (only,) = steps
-        return lambda frame: results(only(iter((frame,))))
+        return lambda frame: results(only(iter((frame,)), frame))
 
     def pipeline(frame: Frame) -> Iterator[Any]:
         stream: Iterator[Frame] = iter((frame,))
         for step in steps:
-            stream = step(stream)
+            stream = step(stream, frame)
         return results(stream)
 
     return pipeline

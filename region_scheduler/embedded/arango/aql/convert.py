@@ -28,19 +28,34 @@ def truthy(value: Any) -> bool:
     return True if kind is list or kind is dict else bool(value)
 
 
-def to_number(value: Any) -> Any:
-    """Return the value as a number; what stands for none is 0."""
+def as_number(value: Any) -> int | float | None:
+    """Return the value as a number; None if it stands for none."""
     kind = type(value)
     if kind is int or kind is float:
-        return value
+        number: int | float = value
+        return number
+    if value is None or value is False:
+        return 0
     if value is True:
         return 1
     if kind is str:
         text = value.strip(" \t\r\n\f\v")
-        return parse_number(text) if _NUMBER.fullmatch(text) else 0
-    if kind is list and len(value) == 1:
-        return to_number(value[0])
-    return 0
+        return parse_number(text) if _NUMBER.fullmatch(text) else None
+    if kind is list:
+        if not value:
+            return 0
+        return as_number(value[0]) if len(value) == 1 else None
+    return None
+
+
+def to_number(value: Any) -> int | float:
+    """Return the value as a number; what stands for none is 0."""
+    return as_number(value) or 0
+
+
+def to_integer(value: Any) -> int:
+    """Return the value as an integer, cut off towards zero."""
+    return math.trunc(to_number(value))
 
 
 def parse_number(text: str) -> int | float | None:

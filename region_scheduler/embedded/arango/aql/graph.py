@@ -110,7 +110,7 @@ def vertex_id(run: Run, value: Any) -> str | None:
         value = value.get("_id")
     if type(value) is str and "/" in value:
         return value
-    run.warn(1573)
+    run.warn(10, "Invalid input for traversal: Only id strings or objects with _id are allowed")
     return None
 
 
@@ -140,7 +140,7 @@ def weight_of(options: dict[str, Any]) -> Callable[[Document], float]:
     """Return how heavy an edge is.
 
     Raises:
-        ArangoError: 1928-family 1521 on a negative weight, at the time it is met.
+        ArangoError: 1948 on a negative weight, at the time it is met.
     """
     attribute = options.get("weightAttribute")
     default = options.get("defaultWeight", 1)
@@ -155,7 +155,7 @@ def weight_of(options: dict[str, Any]) -> Callable[[Document], float]:
             value = value.get(part) if type(value) is dict else None
         number = float(value) if is_number(value) else fallback
         if number < 0:
-            raise ArangoError(1597, "negative edge weight")
+            raise ArangoError(1948, "negative edge weight found")
         return number
 
     return weight

@@ -50,7 +50,7 @@ def modification(compiler: Compiler, clause: syntax.Modification, scope: Scope) 
     old = compiler.layout.redeclare(scope, "OLD") if "OLD" in variables else None
     new = compiler.layout.redeclare(scope, "NEW") if "NEW" in variables else None
 
-    def step(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         rows = [frame[:] for frame in upstream]
         if not rows:
             return iter(())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from region_scheduler.embedded.arango.aql import syntax
-from region_scheduler.embedded.arango.aql.convert import narrow, to_number, truthy
+from region_scheduler.embedded.arango.aql.convert import as_number, narrow, to_integer, truthy
 from region_scheduler.embedded.arango.aql.expressions import Compiler, quantity
 from region_scheduler.embedded.arango.aql.order import COMPARISONS, equal, equal_key
 from region_scheduler.embedded.arango.aql.patterns import like, matches_regex
@@ -24,14 +24,17 @@ def unary(compiler: Compiler, node: syntax.Unary, scope: Scope) -> Closure:
     if node.operator == "!":
         return lambda frame: not truthy(operand(frame))
     if node.operator == "+":
-        return lambda frame: to_number(operand(frame))
-    return lambda frame: negate(operand(frame))
+        return lambda frame: number_of(frame[0], operand(frame))
+    return lambda frame: narrow(-number_of(frame[0], operand(frame)))
 
 
-def negate(value: Any) -> int | float | None:
-    """Return AQL's `-value`."""
-    number = to_number(value)
-    return None if number is None else narrow(-number)
+def number_of(run: Run, value: Any) -> int | float:
+    """Return an operand as a number; warn 1561 and take 0 if it stands for none."""
+    number = as_number(value)
+    if number is None:
+        run.warn(1561)
+        return 0
+    return number
 
 
 def binary(compiler: Compiler, node: syntax.Binary, scope: Scope) -> Closure:
@@ -114,7 +117,7 @@ _PATTERNS: Final[dict[str, Callable[[Run, Any, Any], bool]]] = {
 
 
 def _result(run: Run, number: int | float) -> int | float | None:
-    if type(number) is float and not math.isfinite(number):
+    if not math.isfinite(number):
         run.warn(1504)
         return None
     return narrow(number)
@@ -122,33 +125,31 @@ def _result(run: Run, number: int | float) -> int | float | None:
 
 def add(run: Run, left: Any, right: Any) -> int | float | None:
     """Return `left + right`."""
-    if type(left) is not int or type(right) is not int:
-        left, right = to_number(left), to_number(right)
-    return _result(run, left + right)
+    return _result(run, number_of(run, left) + number_of(run, right))
 
 
 def subtract(run: Run, left: Any, right: Any) -> int | float | None:
     """Return `left - right`."""
-    return _result(run, to_number(left) - to_number(right))
+    return _result(run, number_of(run, left) - number_of(run, right))
 
 
 def multiply(run: Run, left: Any, right: Any) -> int | float | None:
     """Return `left * right`."""
-    return _result(run, to_number(left) * to_number(right))
+    return _result(run, number_of(run, left) * number_of(run, right))
 
 
 def divide(run: Run, left: Any, right: Any) -> int | float | None:
     """Return `left / right`; null and warning 1562 if `right` is 0."""
-    divisor = to_number(right)
+    dividend, divisor = number_of(run, left), number_of(run, right)
     if divisor == 0:
         run.warn(1562)
         return None
-    return _result(run, to_number(left) / divisor)
+    return _result(run, dividend / divisor)
 
 
 def modulo(run: Run, left: Any, right: Any) -> int | float | None:
     """Return `left % right` with the sign of `left`."""
-    dividend, divisor = to_number(left), to_number(right)
+    dividend, divisor = number_of(run, left), number_of(run, right)
     if divisor == 0:
         run.warn(1562)
         return None
@@ -172,7 +173,7 @@ def between(_run: Run, left: Any, right: Any) -> list[int]:
 
 def number_range(left: Any, right: Any) -> range:
     """Return `left..right` without its numbers laid out."""
-    low, high = math.trunc(to_number(left) or 0), math.trunc(to_number(right) or 0)
+    low, high = to_integer(left), to_integer(right)
     return range(low, high + 1) if low <= high else range(low, high - 1, -1)
 
 

@@ -10,7 +10,18 @@ from typing import Any, Final, TypeAlias
 
 from region_scheduler.embedded.arango.values import sort_key
 
-__all__ = ["COMPARISONS", "equal", "equal_key", "less", "less_or_equal", "sort_key"]
+__all__ = [
+    "COMPARISONS",
+    "equal",
+    "equal_key",
+    "less",
+    "less_or_equal",
+    "sort_key",
+    "string_order",
+]
+
+string_order = sort_key
+"""The key by which names sort: as strings do."""
 
 
 def equal_key(value: Any) -> Any:

@@ -13,14 +13,17 @@ from region_scheduler.embedded.arango.session import CollectionView, Document, S
 
 _CHECK_EVERY_ROWS: Final = 1000
 
-MESSAGES: Final = {
+_MESSAGES: Final = {
+    10: "{}",
     1504: "number out of range",
+    1541: "invalid number of arguments for function '{}()'",
     1542: "invalid argument type in call to function '{}()'",
     1543: "invalid regex value",
-    1560: "invalid date value",
+    1561: "invalid arithmetic value",
     1562: "division by zero",
     1563: "array expected",
-    1569: "FAIL({}) called",
+    1572: "invalid date value",
+    1594: "{}",
 }
 
 
@@ -32,6 +35,7 @@ class QueryOptions:
         check: Called every thousand rows; raises to stop the query (kill, run time).
         memory_limit: Bytes that results and materialised rows may take, roughly; 0 means no limit.
         clock: Seconds since the epoch; read at most once a query.
+        sleep: Waits some seconds, for SLEEP().
     """
 
     fail_on_warning: bool = False
@@ -40,7 +44,10 @@ class QueryOptions:
     memory_limit: int = 0
     check: Callable[[], None] | None = None
     clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     chance: random.Random = field(default_factory=random.Random)
+    user: str | None = None
+    version: str = "3.12.10-embedded"
 
 
 @dataclass(slots=True)
@@ -121,7 +128,7 @@ class Run:
         Raises:
             ArangoError: The warning itself, with failOnWarning.
         """
-        message = MESSAGES[number].format(detail)
+        message = _MESSAGES[number].format(detail)
         if self.options.fail_on_warning:
             raise ArangoError(number, f"AQL: {message} (while executing)")
         if len(self.warnings) < self.options.max_warning_count:

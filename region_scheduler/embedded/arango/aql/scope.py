@@ -13,7 +13,8 @@ from region_scheduler.embedded.arango.errors import ArangoError
 # A frame is a list: the run, the bind values, then one slot a variable.
 Frame: TypeAlias = list[Any]
 Closure: TypeAlias = Callable[[Frame], Any]
-Step: TypeAlias = Callable[[Iterator[Frame]], Iterator[Frame]]
+# From the stream of frames before it, and the frame the query began with, to the next stream.
+Step: TypeAlias = Callable[[Iterator[Frame], Frame], Iterator[Frame]]
 CollectionOf: TypeAlias = Callable[[Run], str]
 
 _NESTING_MAX = 400

@@ -90,7 +90,7 @@ def traverse(compiler: Compiler, clause: syntax.Traverse, scope: Scope) -> Step:
         compiler.layout.declare(scope, clause.prune_name) if clause.prune_name is not None else None
     )
 
-    def step(upstream: Iterator[Frame]) -> Iterator[Frame]:
+    def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         for frame in upstream:
             run: Run = frame[0]
             expand = expansion(edges_of(frame))
