@@ -35,7 +35,7 @@ from region_scheduler.scheduling.reconcile import Reconciler
 from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Stores:
     """The graph stores as plain fields, so that a single one can be replaced."""
 

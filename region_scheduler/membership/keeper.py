@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
@@ -90,13 +91,8 @@ class LeaseKeeper:
             Unavailable, OutcomeUnknown: Not renewed for certain; the deadline stands. Call again.
         """
         asked_at = self._clock.monotonic()
-        receipts = self._receipts()
-        stamped_at = self._clock.now()
-        change = Change[Instance](
-            self._instance.id,
-            lambda found: renewed(found, receipts, stamped_at),
-            known=self._instance,
-        )
+        beat = partial(renewed, receipts=self._receipts(), stamped_at=self._clock.now())
+        change = Change(self._instance.id, beat, known=self._instance)
         try:
             self._acknowledged(commit_one(self._store, change), asked_at)
         except Fenced:

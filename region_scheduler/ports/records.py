@@ -185,13 +185,52 @@ class AuditStore(Documents[AuditEntry], Protocol):
 class GraphStores(Protocol):
     """All kinds of documents of one graph store, as reached from one region."""
 
-    tasks: TaskStore
-    runs: RunStore
-    zones: ZoneStore
-    regions: RegionStore
-    instances: InstanceStore
-    slots: SlotStore
-    admissions: AdmissionStore
-    conflicts: ConflictStore
-    answers: AnswerStore
-    audit: AuditStore
+    @property
+    def tasks(self) -> TaskStore:
+        """The tasks and their dependencies."""
+        ...
+
+    @property
+    def runs(self) -> RunStore:
+        """Published runs."""
+        ...
+
+    @property
+    def zones(self) -> ZoneStore:
+        """Landing zones."""
+        ...
+
+    @property
+    def regions(self) -> RegionStore:
+        """Regions."""
+        ...
+
+    @property
+    def instances(self) -> InstanceStore:
+        """Leases."""
+        ...
+
+    @property
+    def slots(self) -> SlotStore:
+        """Units of scarce things."""
+        ...
+
+    @property
+    def admissions(self) -> AdmissionStore:
+        """What was accepted."""
+        ...
+
+    @property
+    def conflicts(self) -> ConflictStore:
+        """What lost."""
+        ...
+
+    @property
+    def answers(self) -> AnswerStore:
+        """Approvals and events."""
+        ...
+
+    @property
+    def audit(self) -> AuditStore:
+        """What people did."""
+        ...

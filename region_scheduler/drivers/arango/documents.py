@@ -66,7 +66,7 @@ class ArangoDocuments(Generic[D]):
         )
         return [self._written(a, answer) for (_, a), answer in zip(changes, answers, strict=True)]
 
-    def listed(self, query: str, **parameters: Any) -> list[D]:
+    def listed(self, query: str, /, **parameters: Any) -> list[D]:
         """Return the documents that a query returns, less those of a schema not known here."""
         rows = self._queries.rows(query, **parameters)
         return [value for row in rows if (value := self._codec.decoded(row)) is not None]

@@ -53,7 +53,7 @@ class Queries:
         self._aql = aql
         self._runtime_s: Any = runtime_s
 
-    def rows(self, name: str, **parameters: Any) -> list[Any]:
+    def rows(self, name: str, /, **parameters: Any) -> list[Any]:
         """Return all rows of the query `name`.
 
         Raises:

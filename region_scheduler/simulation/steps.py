@@ -1,0 +1,60 @@
+"""Steps that only leave a trace: the world's own log of effects, which no store can falsify."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from region_scheduler.domain.ids import ReceiptId, TaskId
+from region_scheduler.domain.step import Found, StepJob, StopWish
+from region_scheduler.domain.task import Exit, ExitKind, Token, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One step that ran, in true order."""
+
+    task: TaskId
+    name: str
+    token: Token
+    receipt_id: ReceiptId
+    attempt: int
+    region: str
+
+
+@dataclass(slots=True)
+class EffectLog:
+    """A runner for every kind of step; `fails` counts down the attempts that end retryable.
+
+    Attributes:
+        awaiting: Names of tasks that wait for an answer instead of running.
+    """
+
+    name: str = "simulate"
+    effects: list[Effect] = field(default_factory=list)
+    inspected: list[Effect] = field(default_factory=list)
+    fails: dict[str, int] = field(default_factory=dict)
+    awaiting: frozenset[str] = frozenset()
+    verdict: Verdict = Verdict.NOT_DONE
+
+    def run(self, job: StepJob, should_stop: StopWish) -> Exit:
+        """Leave a trace and end; it is over before anybody could wish it to stop."""
+        del should_stop
+        if job.spec.name in self.awaiting or job.spec.runner in {"approval", "external-wait"}:
+            return Exit(kind=ExitKind.AWAIT, message="waits for an answer")
+        self.effects.append(_effect(job))
+        left = self.fails.get(job.spec.name, 0)
+        if left:
+            self.fails[job.spec.name] = left - 1
+            return Exit(kind=ExitKind.RETRYABLE, message="told to fail")
+        seen = {name: outputs.get("name") for name, outputs in job.upstream.items()}
+        return Exit(kind=ExitKind.OK, outputs={"name": job.spec.name, "seen": seen})
+
+    def inspect(self, job: StepJob, should_stop: StopWish) -> Found:
+        """Look at what an earlier attempt did."""
+        del should_stop
+        self.inspected.append(_effect(job))
+        return Found(verdict=self.verdict, outputs={"name": job.spec.name})
+
+
+def _effect(job: StepJob) -> Effect:
+    return Effect(job.task, job.spec.name, job.token, job.receipt_id, job.attempt, job.region)

@@ -1,0 +1,265 @@
+"""A world of several regions in one process, driven by ticks on a virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random  # noqa: TID251 - a world is replayed by its seed
+
+from region_scheduler.assembly.in_process import in_process_ports
+from region_scheduler.assembly.instrumented import Hook
+from region_scheduler.assembly.services import (
+    Ports,
+    Services,
+    lease_keeper,
+    region_services,
+    settler,
+)
+from region_scheduler.domain.ids import Incarnation, ReceiptId
+from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.lease import LOCAL_TIMINGS, LeaseTimings
+from region_scheduler.domain.run import Region
+from region_scheduler.embedded.arango.engine import Engine
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.scheduling.scheduler import SchedulerSettings
+from region_scheduler.simulation.broker import SimulatedBroker
+from region_scheduler.simulation.steps import EffectLog
+from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
+
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class VirtualClock:
+    """Time that moves only when it is told to."""
+
+    seconds: float = 1000.0
+
+    def monotonic(self) -> float:
+        """Return the virtual seconds."""
+        return self.seconds
+
+    def now(self) -> datetime:
+        """Return the virtual wall time."""
+        return _EPOCH + timedelta(seconds=self.seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.seconds += seconds
+
+
+class SeededChance:
+    """Ids and jitter from one seed, so that a world can be replayed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)  # noqa: S311 - a replayable world
+
+    def uniform(self, low: float, high: float) -> float:
+        """Return a number between `low` and `high`."""
+        return self._random.uniform(low, high)
+
+    def new(self) -> str:
+        """Return 32 hex digits."""
+        return f"{self._random.getrandbits(128):032x}"
+
+
+@dataclass(slots=True)
+class Receipts:
+    """The receipts of a worker whose attempts run in this process."""
+
+    held: set[ReceiptId] = field(default_factory=set)
+
+    def enter(self, receipt_id: ReceiptId) -> None:
+        """Answer for a receipt."""
+        self.held.add(receipt_id)
+
+    def leave(self, receipt_id: ReceiptId) -> None:
+        """Answer for it no longer."""
+        self.held.discard(receipt_id)
+
+    def live(self) -> tuple[ReceiptId, ...]:
+        """Return what the beat lists."""
+        return tuple(sorted(self.held))
+
+
+@dataclass(slots=True)
+class SimulatedWorker:
+    """A worker whose attempts run when it is told to work."""
+
+    keeper: LeaseKeeper
+    handler: AttemptHandler
+    broker: SimulatedBroker
+    receipts: Receipts
+
+    def work(self, messages_max: int = 1_000_000) -> int:
+        """Handle waiting messages; return how many."""
+        handled = 0
+        while handled < messages_max and (message := self.broker.take()) is not None:
+            self.handler.handle(message)
+            self.broker.acknowledge(message)
+            handled += 1
+        return handled
+
+
+@dataclass(slots=True)
+class SimulatedRegion:
+    """One region: its ports, roles, broker and workers."""
+
+    name: str
+    ports: Ports
+    services: Services
+    broker: SimulatedBroker
+    workers: list[SimulatedWorker] = field(default_factory=list)
+
+
+class World:
+    """Regions around one engine in memory.
+
+    Args:
+        directory: For the relational stores and steps' files.
+        regions: Names of the regions.
+        seed: Decides ids and jitter.
+        timings: Lease arithmetic.
+        slots: Attempts that each worker can run at once.
+        hook: Sees every port call of the roles; see `assembly.instrumented`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        regions: Sequence[str] = ("eu-west", "us-east", "ap-south"),
+        seed: int = 1,
+        timings: LeaseTimings = LOCAL_TIMINGS,
+        slots: int = 4,
+        hook: Hook | None = None,
+    ) -> None:
+        self.clock = VirtualClock()
+        self.chance = SeededChance(seed)
+        self.timings = timings
+        self.log = EffectLog()
+        self.woken: set[str] = set()
+        self.is_waking = True
+        self._directory = directory
+        self._hook = hook
+        self._slots = slots
+        self.engine = Engine(
+            is_cluster=True, regions=regions, clock=self.clock.monotonic, seed=seed
+        )
+        self.regions: Mapping[str, SimulatedRegion] = {name: self._region(name) for name in regions}
+        for region in self.regions.values():
+            region.workers.append(self.worker(region))
+
+    def worker(self, region: SimulatedRegion) -> SimulatedWorker:
+        """Return a further worker of `region`, registered, not yet listed there."""
+        receipts = Receipts()
+        instance = self._instance(region.name, "worker", (Role.WORKER,), {"default": self._slots})
+        keeper = lease_keeper(region.ports, instance, self.timings, receipts.live)
+        keeper.register()
+        paths = WorkerPaths(
+            work_dir=self._directory / "work",
+            state_dir=self._directory / "state",
+            log_dir=self._directory / "log",
+            steps_log=self._directory / "steps.jsonl",
+            lease_path=self._directory / "lease",
+        )
+        handler = AttemptHandler(
+            WorkerIdentity(instance.id, region.name),
+            region.ports.graph,
+            settler(region.ports, instance.id),
+            dict.fromkeys(_RUNNERS, self.log),
+            receipts,
+            lambda: keeper.deadline,
+            self.timings,
+            self.clock,
+            self.chance,
+            paths,
+        )
+        return SimulatedWorker(keeper, handler, region.broker, receipts)
+
+    def renew(self) -> None:
+        """Let every process beat."""
+        for region in self.regions.values():
+            region.services.keeper.renew()
+            for worker in region.workers:
+                worker.keeper.renew()
+
+    def fast_path(self) -> int:
+        """Run woken schedulers and workers until nothing moves; return the attempts handled."""
+        handled = 0
+        while True:
+            woken, self.woken = sorted(self.woken), set()
+            for name in woken:
+                self.regions[name].services.scheduler.tick()
+            done = sum(w.work() for r in self.regions.values() for w in r.workers)
+            handled += done
+            if not done and not self.woken:
+                return handled
+
+    def slow_path(self) -> None:
+        """Run every region's slow loops once."""
+        for region in self.regions.values():
+            region.services.cluster_manager.tick()
+            region.services.reconciler.tick()
+            region.services.resource_manager.tick()
+            region.services.scheduler.tick()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass in steps of a renewal, with all loops running."""
+        step = self.timings.renew_every_s / 2
+        for _ in range(max(1, round(seconds / step))):
+            self.clock.advance(step)
+            self.renew()
+            self.slow_path()
+            self.fast_path()
+
+    def _region(self, name: str) -> SimulatedRegion:
+        broker = SimulatedBroker(name, self._wake)
+        ports = in_process_ports(
+            self.engine,
+            name,
+            self._directory,
+            broker,
+            broker,
+            self.clock,
+            self.chance,
+            self.chance,
+        )
+        if self._hook is not None:
+            ports = ports.through(self._hook)
+        ports.graph.regions.insert([Region(id=name)])
+        instance = self._instance(name, "serve", tuple(Role), {})
+        keeper = lease_keeper(ports, instance, self.timings)
+        keeper.register()
+        settings = SchedulerSettings(region=name)
+        return SimulatedRegion(
+            name, ports, region_services(ports, settings, self.timings, keeper), broker
+        )
+
+    def _instance(
+        self, region: str, kind: str, roles: tuple[Role, ...], capacity: Mapping[str, int]
+    ) -> Instance:
+        return Instance(
+            id=Incarnation(f"{kind}.{region}:{self.chance.new()}"),
+            roles=roles,
+            region=region,
+            ttl_s=self.timings.ttl_s,
+            capacity=capacity,
+            stamped_at=self.clock.now(),
+        )
+
+    def _wake(self, region: str) -> None:
+        if self.is_waking:
+            self.woken.add(region)
+
+
+_RUNNERS = (
+    "simulate",
+    "terraform",
+    "command",
+    "verify",
+    "check",
+    "approval",
+    "external-wait",
+)
