@@ -1,0 +1,95 @@
+"""The routes: thin, and without a decision of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.params import Depends
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from region_scheduler.runtime.signing import SIGNATURE_HEADER, WAKE, WAKE_PATH, is_signed
+
+_BODY_BYTES_MAX = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What `/healthz` tells.
+
+    Attributes:
+        is_ok: Whether the process may act: its lease covers this moment.
+        lease_left_s: Seconds until its deadline, negative once it has passed.
+    """
+
+    is_ok: bool
+    region: str
+    instance: str
+    roles: tuple[str, ...]
+    lease_left_s: float
+
+
+class WakeUp(BaseModel):
+    """The body of a wake-up."""
+
+    model_config = ConfigDict(extra="ignore")
+    region: str
+
+
+def build_api(
+    region: str, key: bytes, health: Callable[[], Health], on_wake: Callable[[], None]
+) -> FastAPI:
+    """Return the application of one serving process.
+
+    Args:
+        region: Wake-ups for another one are refused.
+        key: Signs wake-ups.
+        health: Asked at every `/healthz`.
+        on_wake: Told of every genuine wake-up; returns at once.
+    """
+    app = FastAPI(title="region-scheduler", docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.get("/healthz")
+    def healthz() -> JSONResponse:
+        found = health()
+        content = {
+            "status": "ok" if found.is_ok else "no lease",
+            "region": found.region,
+            "instance": found.instance,
+            "roles": list(found.roles),
+            "lease_left_s": round(found.lease_left_s, 3),
+        }
+        return JSONResponse(content, 200 if found.is_ok else 503)
+
+    @app.post(WAKE_PATH)
+    def wake(body: Annotated[bytes, Depends(_body)], request: Request) -> Response:
+        if not is_signed(key, WAKE, body, request.headers.get(SIGNATURE_HEADER, "")):
+            return _refusal(403, "bad_signature", "sign with the key of this cluster")
+        try:
+            wanted = WakeUp.model_validate_json(body)
+        except ValidationError:
+            return _refusal(422, "invalid_input", 'send {"region": NAME}')
+        if wanted.region != region:
+            return _refusal(421, "misdirected", f"this is {region}")
+        on_wake()
+        return Response(status_code=204)
+
+    return app
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body, cut off above what any wake-up needs, so that its signature fails."""
+    whole = b""
+    async for piece in request.stream():
+        whole += piece
+        if len(whole) > _BODY_BYTES_MAX:
+            break
+    return whole[: _BODY_BYTES_MAX + 1]
+
+
+def _refusal(status: int, code: str, message: str) -> JSONResponse:
+    content: dict[str, Any] = {"error": {"code": code, "message": message}}
+    return JSONResponse(content, status)

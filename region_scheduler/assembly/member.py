@@ -1,0 +1,106 @@
+"""A process's membership: its instance document, and the lease as a part of a service."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from region_scheduler.assembly.production import patiently
+from region_scheduler.config.settings import Settings
+from region_scheduler.domain.content import content_digest
+from region_scheduler.domain.ids import Incarnation, digest_of
+from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.task import SCHEMA
+from region_scheduler.errors import Fenced
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.time import Clock, Ids
+from region_scheduler.runtime.loop import Loop
+
+log = structlog.get_logger()
+
+_PATIENCE_S = 30.0
+
+
+def new_instance(
+    settings: Settings,
+    name: str,
+    roles: Sequence[Role],
+    clock: Clock,
+    ids: Ids,
+    *,
+    capacity: Mapping[str, int] | None = None,
+    url: str = "",
+) -> Instance:
+    """Return a new incarnation of this process, not inserted yet.
+
+    Args:
+        settings: Of this process.
+        name: What it is within its region, e.g. `serve`.
+        roles: What it does.
+        clock: For the first stamp.
+        ids: For the incarnation.
+        capacity: Attempts that it can run at once, by pool; workers only.
+        url: Where its HTTP surface answers.
+    """
+    region = settings.region
+    return Instance(
+        id=Incarnation(f"{region}.{name}:{ids.new()}"),
+        roles=tuple(roles),
+        region=region,
+        ttl_s=settings.lease.ttl_s,
+        capacity=dict(capacity or {}),
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        url=url,
+        stamped_at=clock.now(),
+        settings_digest=settings_digest(settings),
+    )
+
+
+def settings_digest(settings: Settings) -> str:
+    """Return a digest of what must be equal in a whole cluster; tells nothing of the key."""
+    key = settings.signing_key.get_secret_value()
+    return content_digest([SCHEMA, settings.lease, digest_of("signing key", key)])
+
+
+class Membership:
+    """Holds a lease from `start` to `join`; the first part of a service, so the last to end.
+
+    Args:
+        keeper: Of an incarnation that is not registered yet.
+    """
+
+    name = "lease"
+
+    def __init__(self, keeper: LeaseKeeper) -> None:
+        self._keeper = keeper
+        self._loop = Loop(self.name, self._renew)
+
+    def start(self) -> None:
+        """Register, and renew from now on.
+
+        Raises:
+            Unavailable, OutcomeUnknown: The graph store did not answer for half a minute.
+        """
+        patiently(self._keeper.register, _PATIENCE_S)
+        log.info("registered", instance=self._keeper.instance.id)
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Renew no more; returns at once."""
+        self._loop.stop()
+
+    def join(self, timeout_s: float) -> bool:
+        """Give the lease up, so that nobody has to wait for it to run out."""
+        has_ended = self._loop.join(timeout_s)
+        self._keeper.surrender()
+        return has_ended
+
+    def _renew(self) -> float | None:
+        try:
+            return self._keeper.renew()
+        except Fenced:
+            return None  # whoever built the keeper was told, and ends the process

@@ -1,0 +1,124 @@
+"""The serving process of a region: its roles as loops under one lease."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import structlog
+
+from region_scheduler.assembly.member import Membership, new_instance
+from region_scheduler.assembly.production import open_broker, open_ports, patiently
+from region_scheduler.assembly.services import Ports, Services, lease_keeper, region_services
+from region_scheduler.commit.create import create
+from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.config.settings import Settings
+from region_scheduler.domain.instance import Role
+from region_scheduler.domain.run import Region
+from region_scheduler.errors import Fenced
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.runtime.loop import Loop
+from region_scheduler.runtime.service import Part
+from region_scheduler.scheduling.scheduler import SchedulerSettings
+
+log = structlog.get_logger()
+
+ROLES: Final = (Role.API, Role.SUBMITTER, Role.SCHEDULER, Role.RESOURCES, Role.CLUSTER_MANAGER)
+_PATIENCE_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What a serving process runs.
+
+    Attributes:
+        parts: In starting order: the lease first.
+        wake: Wakes the scheduler; returns at once, from any thread.
+    """
+
+    parts: Sequence[Part]
+    keeper: LeaseKeeper
+    wake: Callable[[], None]
+
+
+def serve_region(
+    settings: Settings, url: str, closing: ExitStack, on_fenced: Callable[[], None]
+) -> Serving:
+    """Return the roles of a region, its region document being in place.
+
+    Args:
+        settings: Of this process.
+        url: Where its HTTP surface answers.
+        closing: Closes the stores.
+        on_fenced: Told once if the lease turns out to be over; ends the process.
+
+    Raises:
+        Misconfigured: An address is missing, or a store refuses us.
+        Unavailable: A store was not reached for a minute.
+    """
+    ports = open_ports(settings, closing, _PATIENCE_S)
+    patiently(lambda: _register_region(ports, settings, url), _PATIENCE_S)
+    instance = new_instance(settings, "serve", ROLES, ports.clock, ports.ids, url=url)
+    keeper = lease_keeper(ports, instance, settings.lease, on_fenced=partial(_tell, on_fenced))
+    scheduling = SchedulerSettings(region=settings.region, look_ahead=settings.scheduler.look_ahead)
+    services = region_services(ports, scheduling, settings.lease, keeper)
+    scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
+    parts: list[Part] = [
+        Membership(keeper),
+        scheduler,
+        *_slow_loops(services, settings),
+        _listener(settings, scheduler.wake),
+    ]
+    return Serving(parts, keeper, scheduler.wake)
+
+
+def _slow_loops(services: Services, settings: Settings) -> list[Loop]:
+    every_s = settings.lease.reconcile_every_s
+
+    def reconcile() -> float:
+        services.reconciler.tick()
+        return every_s
+
+    def watch() -> float:
+        services.resource_manager.tick()
+        return min(every_s, settings.lease.ttl_s / 6)
+
+    def finish_admissions() -> float:
+        services.cluster_manager.tick()
+        return every_s
+
+    return [
+        Loop("reconciler", reconcile),
+        Loop("resource-manager", watch),
+        Loop("cluster-manager", finish_admissions),
+    ]
+
+
+def _listener(settings: Settings, on_wake: Callable[[], None]) -> Part:
+    from region_scheduler.drivers.celery.wakeups import WakeListener
+
+    return WakeListener(open_broker(settings), settings.region, on_wake)
+
+
+def _register_region(ports: Ports, settings: Settings, url: str) -> None:
+    """Put the region's document in place; what an operator said of its status stays."""
+    wanted = Region(id=settings.region, url=url)
+    (created,) = create(ports.graph.regions, [wanted])
+    standing = created.value
+    if standing.url != url:
+        commit_one(
+            ports.graph.regions,
+            Change(standing.id, lambda region: _moved_to(region, url), known=standing),
+        )
+
+
+def _moved_to(region: Region, url: str) -> Region:
+    return region if region.url == url else replace(region, url=url)
+
+
+def _tell(on_fenced: Callable[[], None]) -> None:
+    log.error("lease is over: this process ends", code=Fenced.code)
+    on_fenced()

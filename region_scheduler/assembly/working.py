@@ -1,0 +1,199 @@
+"""The worker process of a region: Celery's master keeps the lease, its children run the attempts.
+
+With `prefork` each child opens its own connections after the fork; with `threads` there is one set.
+What master and children share lies in one directory of this incarnation: the receipts, the lease's
+deadline, and the mark by which children learn that the worker is to end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from region_scheduler.assembly.draining import draining
+from region_scheduler.assembly.environment import inherited
+from region_scheduler.assembly.member import Membership, new_instance
+from region_scheduler.assembly.production import open_broker, open_graph, open_wake_ups
+from region_scheduler.assembly.tether import tie
+from region_scheduler.config.settings import Settings
+from region_scheduler.domain.ids import Incarnation
+from region_scheduler.domain.instance import Role
+from region_scheduler.domain.step import Runner
+from region_scheduler.errors import Fenced
+from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.runtime.system import SystemClock, UuidIds
+from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
+from region_scheduler.worker.lease_file import LeaseFile, LeaseReader
+from region_scheduler.worker.receipts import Receipts
+
+log = structlog.get_logger()
+
+_PATIENCE_S = 60.0
+STEPS_LOG = "steps.jsonl"
+READY_SUFFIX = ".ready"
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where one incarnation keeps what its processes share."""
+
+    own: Path
+
+    @property
+    def receipts(self) -> Path:
+        return self.own / "receipts"
+
+    @property
+    def lease(self) -> Path:
+        return self.own / "lease"
+
+    @property
+    def ending(self) -> Path:
+        return self.own / "ending"
+
+
+def run_worker_process(settings: Settings) -> int:
+    """Run a worker until it is told to end or its lease is over; return the exit code.
+
+    Raises:
+        Misconfigured: An address is missing, or the graph store refuses us.
+        Unavailable: The graph store was not reached for a minute.
+    """
+    from region_scheduler.drivers.celery.worker import run_worker
+
+    clock, ids = SystemClock(), UuidIds()
+    capacity = dict.fromkeys(settings.worker.pools, settings.worker.concurrency)
+    instance = new_instance(settings, "worker", [Role.WORKER], clock, ids, capacity=capacity)
+    places = _Places(_own_directory(settings, instance.id))
+    lease = LeaseFile(places.lease)
+    fenced = threading.Event()
+
+    def on_fenced() -> None:
+        log.error("lease is over: this worker ends", code=Fenced.code, instance=instance.id)
+        lease.revoke()
+        fenced.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with ExitStack() as closing:
+        closing.callback(shutil.rmtree, places.own, ignore_errors=True)
+        graph = open_graph(settings, closing, _PATIENCE_S)
+        receipts = Receipts(places.receipts)
+        keeper = LeaseKeeper(
+            graph.instances,
+            instance,
+            settings.lease,
+            clock,
+            receipts.live,
+            lease.extend,
+            on_fenced,
+        )
+        membership = Membership(keeper)
+        membership.start()
+        attempts = _Attempts(settings, instance.id, places)
+        ready = ready_mark(settings, os.getpid())
+        closing.callback(ready.unlink, missing_ok=True)
+        code = run_worker(
+            open_broker(settings, attempts.take),
+            settings.region,
+            settings.worker.pools,
+            settings.worker.concurrency,
+            settings.worker.kind,
+            on_start=ready.touch,
+            on_child_start=attempts.open,
+            on_stop=places.ending.touch,
+        )
+        membership.stop()
+        membership.join(settings.lease.ttl_s)
+    return Fenced.exit_code if fenced.is_set() else code
+
+
+def ready_mark(settings: Settings, pid: int) -> Path:
+    """Return the file that is there while the worker with process id `pid` takes messages."""
+    return Path(settings.paths.work_dir) / f"{pid}{READY_SUFFIX}"
+
+
+class _Attempts:
+    """What a process that runs attempts has open. `open` comes first, once a process."""
+
+    def __init__(self, settings: Settings, incarnation: Incarnation, places: _Places) -> None:
+        self._settings = settings
+        self._incarnation = incarnation
+        self._places = places
+        self._master = os.getpid()
+        self._handle: Callable[[bytes], None] | None = None
+
+    def open(self) -> None:
+        if os.getpid() != self._master:
+            tie(self._master)
+        self._handle = self._handler()
+
+    def take(self, raw: bytes) -> None:
+        if self._handle is None:
+            self.open()
+        assert self._handle is not None  # noqa: S101 - `open` has set it
+        self._handle(raw)
+
+    def _handler(self) -> Callable[[bytes], None]:
+        from region_scheduler.drivers.celery.message import decode
+
+        settings, places = self._settings, self._places
+        closing = ExitStack()  # lives as long as the process
+        graph = open_graph(settings, closing, _PATIENCE_S)
+        wake_ups = open_wake_ups(settings, open_broker(settings), closing)
+        clock = SystemClock()
+        receipts = Receipts(places.receipts)
+        handler = AttemptHandler(
+            WorkerIdentity(self._incarnation, settings.region),
+            graph,
+            Settler(graph, wake_ups, clock, self._incarnation),
+            draining(_runners(settings, receipts, clock), places.ending.exists),
+            receipts,
+            LeaseReader(places.lease).deadline,
+            settings.lease,
+            clock,
+            UuidIds(),
+            _paths(settings, places),
+        )
+        key = settings.signing_key_bytes()
+        return lambda raw: handler.handle(decode(raw, key))
+
+
+def _runners(settings: Settings, receipts: Receipts, clock: SystemClock) -> Mapping[str, Runner]:
+    from region_scheduler.worker.runners.registry import RunnerSettings, runners
+
+    return runners(
+        RunnerSettings(
+            clock=clock,
+            environ=inherited(),
+            receipts=receipts,
+            stop_s=settings.lease.stop_s,
+        )
+    )
+
+
+def _paths(settings: Settings, places: _Places) -> WorkerPaths:
+    paths = settings.paths
+    for directory in (paths.work_dir, paths.state_dir, paths.log_dir):
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    return WorkerPaths(
+        work_dir=places.own / "work",
+        state_dir=Path(paths.state_dir).absolute(),
+        log_dir=Path(paths.log_dir).absolute(),
+        steps_log=(Path(paths.log_dir) / STEPS_LOG).absolute(),
+        lease_path=places.lease,
+    )
+
+
+def _own_directory(settings: Settings, incarnation: Incarnation) -> Path:
+    own = Path(settings.paths.work_dir).absolute() / incarnation.rpartition(":")[2]
+    own.mkdir(parents=True)
+    return own

@@ -1,0 +1,226 @@
+"""What a local stack is: its regions, addresses and secrets, as one state directory keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from region_scheduler.config.load import Values
+from region_scheduler.domain.lease import LOCAL_TIMINGS
+from region_scheduler.errors import Misconfigured
+from region_scheduler.local.addresses import HOST, free_ports
+from region_scheduler.ports.time import Ids
+
+SCHEMA = 1
+FILE = "stack.json"
+SECRETS_FILE = "secrets.json"
+REGIONS = ("eu-west", "us-east", "ap-south")
+PORTS_PER_REGION = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionPorts:
+    """Where one region's parts listen, all on loopback.
+
+    Attributes:
+        broker: 0 if `broker_url` names one that is not ours.
+        broker_url: A broker that somebody else runs; empty for our own.
+    """
+
+    engine: int
+    api: int
+    broker: int
+    broker_url: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """What only the owner of the state directory may read."""
+
+    signing_key: str = field(repr=False)
+    broker_password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One process of the stack; with `started_at` (clock ticks since boot) an id is told apart."""
+
+    pid: int
+    started_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A stack as `stack.json` tells it.
+
+    Attributes:
+        regions: By name, in order; the first is where submissions belong unless they say.
+        up: The process that runs it, None if it was stopped in order.
+        processes: Those that run now, by part.
+    """
+
+    state_dir: Path
+    regions: Mapping[str, RegionPorts]
+    secrets: Secrets
+    up: Process | None = None
+    processes: Mapping[str, Process] = field(default_factory=dict)
+
+    def directory(self, region: str) -> Path:
+        """Return where the files of a region are."""
+        return self.state_dir / "regions" / region
+
+    @property
+    def logs(self) -> Path:
+        """Where every part's output goes."""
+        return self.state_dir / "logs"
+
+    def engine_url(self, region: str) -> str:
+        """Return the graph store's address as reached from a region."""
+        return f"http://{HOST}:{self.regions[region].engine}"
+
+    def api_url(self, region: str) -> str:
+        """Return the address of a region's API."""
+        return f"http://{HOST}:{self.regions[region].api}"
+
+    def broker_url(self, region: str) -> str:
+        """Return the address of a region's broker, with its password."""
+        ports = self.regions[region]
+        own = f"redis://:{self.secrets.broker_password}@{HOST}:{ports.broker}/0"
+        return ports.broker_url or own
+
+    def settings(self, region: str) -> Values:
+        """Return the settings of a process of a region, secrets included."""
+        directory = self.directory(region)
+        return {
+            "region": region,
+            "regions": list(self.regions),
+            "peers": {name: self.api_url(name) for name in self.regions},
+            "signing_key": self.secrets.signing_key,
+            "arango": {"url": self.engine_url(region), "is_embedded": True},
+            "relational": {"url": f"sqlite:///{directory / 'region.db'}"},
+            "broker": {"url": self.broker_url(region)},
+            "http": {"host": HOST, "port": self.regions[region].api},
+            "paths": {
+                "state_dir": str(directory / "state"),
+                "work_dir": str(directory / "work"),
+                "log_dir": str(directory / "logs"),
+            },
+            "lease": asdict(LOCAL_TIMINGS),
+        }
+
+    def save(self) -> None:
+        """Write the stack down: the secrets once, the rest in one step.
+
+        Raises:
+            Misconfigured: The directory cannot be written.
+        """
+        try:
+            self.state_dir.mkdir(parents=True, exist_ok=True)
+            if not (self.state_dir / SECRETS_FILE).exists():
+                _write(self.state_dir / SECRETS_FILE, asdict(self.secrets))
+            _write(self.state_dir / FILE, self._shown())
+        except OSError as refused:
+            raise Misconfigured(
+                problems=[f"state directory {self.state_dir}: {refused.strerror}"]
+            ) from refused
+
+    def _shown(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "regions": {name: asdict(ports) for name, ports in self.regions.items()},
+            "up": asdict(self.up) if self.up else None,
+            "processes": {name: asdict(process) for name, process in self.processes.items()},
+        }
+
+
+def new_stack(
+    state_dir: Path,
+    regions: Sequence[str],
+    ids: Ids,
+    port: int = 0,
+    broker_urls: Values | None = None,
+) -> Stack:
+    """Return a stack that was not there before; nothing is written.
+
+    Args:
+        state_dir: Where it will be kept.
+        regions: In order, at least one.
+        ids: Source of the secrets.
+        port: First of its ports, in a row; 0 takes free ones.
+        broker_urls: By region, brokers that somebody else runs.
+    """
+    count = PORTS_PER_REGION * len(regions)
+    ports = list(range(port, port + count)) if port else free_ports(count)
+    given = broker_urls or {}
+    return Stack(
+        state_dir=state_dir,
+        regions={
+            region: RegionPorts(
+                engine=ports[n],
+                api=ports[len(regions) + n],
+                broker=0 if region in given else ports[2 * len(regions) + n],
+                broker_url=given.get(region, ""),
+            )
+            for n, region in enumerate(regions)
+        },
+        # 62 bits of chance an id.
+        secrets=Secrets(
+            signing_key="".join(ids.new() for _ in range(3)),
+            broker_password="".join(ids.new() for _ in range(2)),
+        ),
+    )
+
+
+def load_stack(state_dir: Path) -> Stack | None:
+    """Return the stack that a state directory keeps; None if there is none.
+
+    Raises:
+        Misconfigured: What is there is no stack, or cannot be read.
+    """
+    if not (state_dir / FILE).exists():
+        if state_dir.exists() and not state_dir.is_dir():
+            raise _damaged(state_dir, "it is no directory")
+        return None
+    try:
+        said = json.loads((state_dir / FILE).read_text(encoding="utf-8"))
+        if said["schema"] != SCHEMA:
+            raise _damaged(state_dir, f"{FILE} is of version {said['schema']}, not {SCHEMA}")
+        secrets = json.loads((state_dir / SECRETS_FILE).read_text(encoding="utf-8"))
+        return Stack(
+            state_dir=state_dir,
+            regions={name: RegionPorts(**ports) for name, ports in said["regions"].items()},
+            secrets=Secrets(**secrets),
+            up=Process(**said["up"]) if said["up"] else None,
+            processes={name: Process(**one) for name, one in said["processes"].items()},
+        )
+    except OSError as refused:
+        raise _damaged(state_dir, f"{refused.filename}: {refused.strerror}") from refused
+    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+        what = f"{FILE} or {SECRETS_FILE} does not hold what it should"
+        raise _damaged(state_dir, what) from broken
+
+
+def with_processes(stack: Stack, processes: Mapping[str, Process]) -> Stack:
+    """Return the stack with the processes that run now."""
+    return replace(stack, processes=dict(processes))
+
+
+def _damaged(state_dir: Path, what: str) -> Misconfigured:
+    way_out = "mend it, remove the directory, or name another with --state-dir"
+    return Misconfigured(problems=[f"state directory {state_dir} is damaged: {what}; {way_out}"])
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    """Put a whole file in the place of the old one, readable by its owner only."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
