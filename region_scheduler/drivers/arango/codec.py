@@ -24,6 +24,8 @@ Document = dict[str, Any]
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_\-:.@()+,=;$!*'%]{1,254}")
 _OWN: Final = frozenset({"id", "rev"})
+_CONDITION_ATTRIBUTES: Final = 2
+"""The key and the revision."""
 
 
 def to_json(value: Any) -> bytes:
@@ -105,6 +107,10 @@ class Codec(Generic[D]):
                 plain = _plain(new)
                 if to_json(plain) != to_json(_plain(old)):
                     patch[name] = plain
+        if len(patch) == _CONDITION_ATTRIBUTES:
+            # An update of nothing leaves the revision where it is; one with an equal value moves it,
+            # which is what a write that changes nothing is for.
+            patch["schema"] = self._schema
         return patch
 
     def decoded(self, document: Document) -> D | None:
