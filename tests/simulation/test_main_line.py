@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import EventKind, ExitKind, LockNeed, OnLoss, TaskSpec, Verdict
+from region_scheduler.operations.audit import Auditor
+from region_scheduler.operations.runs import give_answer, resume_run
+from region_scheduler.simulation.steps import EffectLog
 from region_scheduler.simulation.world import World
 
 REGIONS = ("eu-west", "us-east", "ap-south")
@@ -39,10 +44,8 @@ def graph(edges: list[tuple[str, str]], regions: dict[str, str] | None = None) -
     return plan_of_graph(document, options)
 
 
-def with_specs(plan: Plan, **changes: object) -> Plan:
-    from dataclasses import replace
-
-    return replace(plan, tasks=tuple(replace(spec, **changes) for spec in plan.tasks))
+def each(plan: Plan, change: Callable[[TaskSpec], TaskSpec]) -> Plan:
+    return replace(plan, tasks=tuple(change(spec) for spec in plan.tasks))
 
 
 def admit(world: World, plan: Plan, key: str = "k") -> Run:
@@ -138,9 +141,6 @@ def test_a_failed_task_blocks_its_dependents_and_resume_runs_only_what_is_left(
         "d": TaskState.PENDING,
     }
 
-    from region_scheduler.operations.audit import Auditor
-    from region_scheduler.operations.runs import resume_run
-
     region = world.regions["eu-west"]
     auditor = Auditor(region.ports.graph, "alice", world.clock, world.chance)
     before = len(world.log.effects)
@@ -153,7 +153,7 @@ def test_a_failed_task_blocks_its_dependents_and_resume_runs_only_what_is_left(
 
 def test_a_lock_is_held_by_one_task_at_a_time_and_all_run(world: World) -> None:
     plan = graph([("root", f"t{i}") for i in range(12)])
-    plan = with_specs(plan, locks=(LockNeed("acme/aws:organizations"),))
+    plan = each(plan, lambda spec: replace(spec, locks=(LockNeed("acme/aws:organizations"),)))
     run = admit(world, plan)
 
     world.pass_time(5)
@@ -183,8 +183,18 @@ def test_a_lost_scheduler_and_its_dispatched_work_come_back(world: World) -> Non
     assert [e.name for e in world.log.effects].count("a") == 1
 
 
-def test_a_worker_that_dies_in_a_step_is_fenced_and_its_task_inspected(world: World) -> None:
-    plan = with_specs(graph(DIAMOND), on_loss=OnLoss.INSPECT)
+class Died(Exception):
+    pass
+
+
+def _die(*_: object) -> None:
+    raise Died
+
+
+def test_a_worker_that_dies_in_a_step_is_fenced_and_its_task_inspected(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = each(graph(DIAMOND), lambda spec: replace(spec, on_loss=OnLoss.INSPECT))
     world.log.verdict = Verdict.NOT_DONE
     run = admit(world, plan)
     region = world.regions["eu-west"]
@@ -193,21 +203,9 @@ def test_a_worker_that_dies_in_a_step_is_fenced_and_its_task_inspected(world: Wo
     assert message is not None
     dead = world.worker(region)  # renews never: it dies right after its start
 
-    class Died(Exception):
-        pass
-
-    def die(*_: object) -> None:
-        raise Died
-
-    from region_scheduler.simulation.steps import EffectLog
-
-    original = EffectLog.run
-    try:
-        EffectLog.run = die  # type: ignore[method-assign,assignment]
-        with pytest.raises(Died):
-            dead.handler.handle(message)
-    finally:
-        EffectLog.run = original  # type: ignore[method-assign]
+    with monkeypatch.context() as patch, pytest.raises(Died):
+        patch.setattr(EffectLog, "run", _die)
+        dead.handler.handle(message)
     assert states(world, run)["a"] is TaskState.RUNNING
 
     world.pass_time(world.timings.lease_s + 3)
@@ -223,20 +221,11 @@ def test_a_worker_that_dies_in_a_step_is_fenced_and_its_task_inspected(world: Wo
     assert [e.detail for e in ends] == [ExitKind.OK]
 
 
-def spec(name: str, **changes: object) -> TaskSpec:
-    fields: dict[str, object] = {
-        "name": name,
-        "runner": "simulate",
-        "region": "eu-west",
-        "allowed_regions": REGIONS,
-    }
-    return TaskSpec(**(fields | changes))  # type: ignore[arg-type]
+def spec(name: str, runner: str = "simulate") -> TaskSpec:
+    return TaskSpec(name=name, runner=runner, region="eu-west", allowed_regions=REGIONS)
 
 
 def test_an_approval_waits_holding_nothing_and_goes_on_when_answered(world: World) -> None:
-    from region_scheduler.operations.audit import Auditor
-    from region_scheduler.operations.runs import give_answer
-
     plan = Plan(
         name="approval",
         tenant="acme",
