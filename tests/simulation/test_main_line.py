@@ -203,9 +203,10 @@ def test_a_worker_that_dies_in_a_step_is_fenced_and_its_task_inspected(
     assert message is not None
     dead = world.worker(region)  # renews never: it dies right after its start
 
-    with monkeypatch.context() as patch, pytest.raises(Died):
+    with monkeypatch.context() as patch:
         patch.setattr(EffectLog, "run", _die)
-        dead.handler.handle(message)
+        with pytest.raises(Died):
+            dead.handler.handle(message)
     assert states(world, run)["a"] is TaskState.RUNNING
 
     world.pass_time(world.timings.lease_s + 3)
