@@ -29,6 +29,17 @@ class Shape(NamedTuple):
     is_unique: bool
     is_sparse: bool
 
+    def shown(self) -> dict[str, Any]:
+        """Return the index as a plan shows it."""
+        return {
+            "id": self.id.rpartition("/")[2],
+            "type": self.type,
+            "name": self.name,
+            "fields": [".".join(path) for path in self.fields],
+            "unique": self.is_unique,
+            "sparse": self.is_sparse,
+        }
+
 
 def _shape(index: IndexView) -> Shape:
     return Shape(index.id, index.name, index.type, index.fields, index.is_unique, index.is_sparse)

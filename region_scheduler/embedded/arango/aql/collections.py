@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from region_scheduler.embedded.arango.aql import syntax
 from region_scheduler.embedded.arango.aql.access import Access, combined
@@ -102,6 +103,32 @@ class CollectionLoop:
                         counts.scanned_index += seen
 
         return loop
+
+    def describe(self, run: Run) -> list[dict[str, Any]]:
+        """Return the plan nodes of the loop as it would run now."""
+        view = run.view(self.name_of(run))
+        choice = self.access.choose(run, view)
+        node: dict[str, Any] = {
+            "type": "EnumerateCollectionNode",
+            "collection": view.name,
+            "outVariable": {"name": self.variable},
+            "rows": view.count(),
+        }
+        if choice.index is not None:
+            node |= {
+                "type": "IndexNode",
+                "indexes": [choice.index.shown()],
+                "sorted": choice.is_sorted,
+                "reverse": choice.is_sorted and choice.is_reverse,
+                "rows": max(1.0, view.count() * 0.1 ** len(choice.covered)),
+                "rules": ["use-indexes"],
+            }
+            if choice.covered:
+                node["rules"].append("remove-filter-covered-by-index")
+            if choice.is_sorted:
+                node["rules"].append("use-index-for-sort")
+        filters = len(self.conditions) - len(choice.covered)
+        return [node, *({"type": "FilterNode"} for _ in range(filters))]
 
 
 def _sort_paths(sort: syntax.Sort | None, variable: str) -> tuple[list[Path], bool]:

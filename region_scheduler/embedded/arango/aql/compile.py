@@ -18,6 +18,7 @@ from region_scheduler.embedded.arango.aql.clauses import (
 )
 from region_scheduler.embedded.arango.aql.collect import collect
 from region_scheduler.embedded.arango.aql.collections import CollectionLoop
+from region_scheduler.embedded.arango.aql.explain import PlanNote, marker, note_of
 from region_scheduler.embedded.arango.aql.modification import modification
 from region_scheduler.embedded.arango.aql.paths import paths
 from region_scheduler.embedded.arango.aql.run import Run
@@ -78,7 +79,10 @@ class QueryCompiler:
 
     def subquery(self, node: syntax.Subquery, scope: Scope) -> Closure:
         """Return a closure that computes the array of a subquery's results."""
+        plan = self.layout.plan
+        plan.append(marker("SubqueryStartNode"))
         pipeline = self.pipeline(node.query.clauses, Scope(parent=scope))
+        plan.append(marker("SubqueryEndNode"))
         return lambda frame: list(pipeline(frame))
 
     def pipeline(
@@ -93,26 +97,44 @@ class QueryCompiler:
             default=-1,
         )
         sorted_by: Callable[[Run], bool] | None = None
+        is_one_row = True
         position = 0
         while position < len(arranged):
             clause = arranged[position]
             position += 1
+            if isinstance(clause, syntax.For) and _is_collection(clause.source, scope):
+                position, filters, order = _gather(arranged, position)
+                loop = CollectionLoop(self, clause, scope, filters, order if is_one_row else None)
+                steps.append(loop.step())
+                self.layout.plan.append(PlanNote(loop.describe))
+                sorted_by = loop.is_sorted if order is not None and is_one_row else None
+                is_one_row = False
+                continue
             if isinstance(clause, syntax.Return):
                 results = return_(self, clause, scope)
             elif isinstance(clause, syntax.Sort):
                 steps.append(sort(self, clause, scope, sorted_by))
-                sorted_by = None
             elif isinstance(clause, syntax.Limit):
-                is_counted = is_main and position - 1 == last_limit
-                steps.append(limit(self, clause, scope, is_counted))
-            elif isinstance(clause, syntax.For) and _is_collection(clause.source, scope):
-                position, filters, order = _gather(arranged, position)
-                loop = CollectionLoop(self, clause, scope, filters, order if not steps else None)
-                steps.append(loop.step())
-                sorted_by = loop.is_sorted if order is not None and len(steps) == 1 else None
+                steps.append(limit(self, clause, scope, is_main and position - 1 == last_limit))
             else:
                 steps.append(_STEPS[type(clause)](self, clause, scope))
+            is_sort_saved = isinstance(clause, syntax.Sort) and sorted_by is not None
+            self.layout.plan.append(_sort_note(sorted_by) if is_sort_saved else note_of(clause))
+            if not isinstance(clause, syntax.Let | syntax.Filter):
+                sorted_by = None
+                is_one_row = False
         return _chain(steps, results)
+
+
+def _sort_note(sorted_by: Callable[[Run], bool] | None) -> PlanNote:
+    """Return the note of a SORT that an index may save."""
+
+    def describe(run: Run) -> Sequence[dict[str, Any]]:
+        if sorted_by is not None and sorted_by(run):
+            return ()
+        return ({"type": "SortNode"},)
+
+    return PlanNote(describe)
 
 
 def _is_collection(source: syntax.Expression, scope: Scope) -> bool:

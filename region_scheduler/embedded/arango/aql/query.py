@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from region_scheduler.embedded.arango.aql import syntax
+from region_scheduler.embedded.arango.aql.binding import check_bind, check_order, collections_of
 from region_scheduler.embedded.arango.aql.compile import Pipeline, QueryCompiler
+from region_scheduler.embedded.arango.aql.explain import plan_of
 from region_scheduler.embedded.arango.aql.parse import parse
 from region_scheduler.embedded.arango.aql.run import QueryOptions, Run, Statistics
 from region_scheduler.embedded.arango.aql.scope import Layout, Scope
-from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Session
 
 _CACHE_SIZE: Final = 1024
@@ -71,14 +72,17 @@ class Compiled:
 
         A collection parameter that `bind` lacks is left out.
         """
-        found: dict[str, str] = {}
-        for collection in self._layout.declared:
-            _note(found, collection, "read", bind)
-        for touch in self._layout.touches:
-            if touch.collection is not None:
-                kind = "write" if touch.kind == "write" else "read"
-                _note(found, touch.collection, kind, bind)
-        return found
+        return collections_of(self._layout, bind)
+
+    def explain(self, session: Session, bind: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the plan that `execute` would follow, in the shape of /_api/explain.
+
+        Raises:
+            ArangoError: For bind values or collections that `execute` would refuse too.
+        """
+        run = self._started(session, bind or {}, _DEFAULTS)
+        collections = collections_of(self._layout, run.bind)
+        return plan_of(self._layout.plan, run, collections, self._layout.is_modification)
 
     def execute(
         self,
@@ -91,14 +95,11 @@ class Compiled:
         Raises:
             ArangoError: Whatever fails; then the session is as it was before.
         """
-        values = bind or {}
-        self._check_bind(values)
-        run = Run(session, values, options)
-        self._open_collections(run)
+        run = self._started(session, bind or {}, options)
         frame: list[Any] = [None] * self._layout.slot_count
         frame[0] = run
         for name, slot in self._layout.binds.items():
-            frame[slot] = values[name]
+            frame[slot] = run.bind[name]
         if not self._layout.is_modification:
             rows = self._collect(run, frame)
         else:
@@ -121,85 +122,21 @@ class Compiled:
             rows.append(row)
         return rows
 
-    def _check_bind(self, bind: Mapping[str, Any]) -> None:
+    def _started(self, session: Session, bind: Mapping[str, Any], options: QueryOptions) -> Run:
+        """Return a run whose bind values and collections are checked."""
         layout = self._layout
-        for name in layout.binds:
-            if name not in bind:
-                raise ArangoError(
-                    1551, f"AQL: no value specified for declared bind parameter '{name}'"
-                )
-        for name in layout.collection_binds:
-            if name not in bind:
-                raise ArangoError(
-                    1551, f"AQL: no value specified for declared bind parameter '{name}'"
-                )
-            if not isinstance(bind[name], str) or not bind[name]:
-                raise ArangoError(
-                    1553, f"AQL: bind parameter '{name}' has an invalid value or type"
-                )
-        for name in layout.attribute_binds:
-            if not _is_path(bind[name]):
-                raise ArangoError(
-                    1553, f"AQL: bind parameter '{name}' has an invalid value or type"
-                )
-        if len(bind) > len(layout.binds) + len(layout.collection_binds):
-            for name in bind:
-                if name not in layout.binds and name not in layout.collection_binds:
-                    raise ArangoError(
-                        1552, f"AQL: bind parameter '{name}' was not declared in the query"
-                    )
-
-    def _open_collections(self, run: Run) -> None:
-        names = self.collections(run.bind)
+        check_bind(layout, bind)
+        run = Run(session, bind, options)
+        names = collections_of(layout, bind)
         run.declared.update(names)
         for name in names:
             run.view(name)
-        if not self._layout.is_modification:
-            return
-        bound = tuple(str(run.bind[name]) for name in sorted(self._layout.collection_binds))
-        if bound not in self._checked:
-            _check_order(self._layout, run.bind)
-            self._checked.add(bound)
-
-
-def _is_path(value: Any) -> bool:
-    if isinstance(value, str):
-        return True
-    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
-
-
-def _note(
-    found: dict[str, str], collection: syntax.CollectionName, kind: str, bind: Mapping[str, Any]
-) -> None:
-    if isinstance(collection, syntax.CollectionBind):
-        if collection.name not in bind:
-            return
-        name = str(bind[collection.name])
-    else:
-        name = collection.name
-    if found.get(name) != "write":
-        found[name] = kind
-
-
-def _check_order(layout: Layout, bind: Mapping[str, Any]) -> None:
-    """Refuse to touch a collection again after it was written to.
-
-    Raises:
-        ArangoError: 1579.
-    """
-    written: set[str] = set()
-    for touch in layout.touches:
-        if touch.collection is None:
-            if written:
-                raise ArangoError(1579, "AQL: access after data-modification")
-            continue
-        collection = touch.collection
-        is_bind = isinstance(collection, syntax.CollectionBind)
-        name = str(bind[collection.name]) if is_bind else collection.name
-        if name in written:
-            raise ArangoError(1579, f"AQL: access after data-modification by collection '{name}'")
-        if touch.kind == "write":
-            written.add(name)
+        if layout.is_modification:
+            bound = tuple(str(bind[name]) for name in sorted(layout.collection_binds))
+            if bound not in self._checked:
+                check_order(layout, bind)
+                self._checked.add(bound)
+        return run
 
 
 class QueryCache:
