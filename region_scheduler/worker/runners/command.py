@@ -14,7 +14,7 @@ import orjson
 from region_scheduler.domain.step import Found, StepJob, StopWish
 from region_scheduler.domain.task import Exit, ExitKind, Json, Verdict
 from region_scheduler.errors import InvalidInput
-from region_scheduler.worker.execute import Ended, Executor
+from region_scheduler.worker.execute import Ended, Executor, program_of
 from region_scheduler.worker.runners import poll_until
 from region_scheduler.worker.runners.exits import describe, failed, interrupted, logged
 from region_scheduler.worker.steplog import Act
@@ -121,7 +121,7 @@ def poll_argv(job: StepJob, first: list[str] | None, verify: Mapping[str, Json])
         orders[name] = value
     path = Path(job.work_dir) / ".poll.json"
     path.write_bytes(orjson.dumps(orders))
-    return [sys.executable, "-I", "-S", poll_until.__file__, str(path)]
+    return [sys.executable, "-I", "-S", program_of(poll_until), str(path)]
 
 
 def poll_result(job: StepJob) -> dict[str, Json]:

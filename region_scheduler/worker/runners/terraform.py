@@ -15,7 +15,7 @@ from region_scheduler.domain.run import RunMode
 from region_scheduler.domain.step import Found, StepJob, StopWish
 from region_scheduler.domain.task import Exit, ExitKind, Json, Verdict
 from region_scheduler.errors import InvalidInput
-from region_scheduler.worker.execute import Ended, Executor, log_tail
+from region_scheduler.worker.execute import Ended, Executor, log_tail, program_of
 from region_scheduler.worker.runners import terraform_phases
 from region_scheduler.worker.runners.exits import describe, failed, interrupted, logged
 from region_scheduler.worker.runners.terraform_tool import TerraformTool
@@ -128,7 +128,7 @@ class TerraformRunner:
         orders_path = work / f".{act}.json"
         orders_path.write_bytes(orjson.dumps(orders))
         flags = ["-I"] if self.tool.is_library else ["-I", "-S"]
-        argv = [sys.executable, *flags, terraform_phases.__file__, str(orders_path)]
+        argv = [sys.executable, *flags, program_of(terraform_phases), str(orders_path)]
         env = {**_ENVIRONMENT, "TF_DATA_DIR": str(workspace.data)}
         ended = self.executor.execute(job, argv, should_stop, env=env, act=noted_as)
         said = orjson.loads(result.read_bytes()) if result.exists() else {}

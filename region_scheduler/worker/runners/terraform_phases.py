@@ -47,9 +47,16 @@ class Phases:
             return self._summarise()
         if act == "inspect" and has_changes:
             return True
-        if has_changes and self._call("apply", "-input=false", self._orders["plan_file"]):
+        if has_changes and self._apply():
             return False
         return self._read_outputs()
+
+    def _apply(self) -> int:
+        plan = self._orders["plan_file"]
+        return self._call("apply", "-input=false", self._lock_timeout(), plan)
+
+    def _lock_timeout(self) -> str:
+        return f"-lock-timeout={self._orders['lock_timeout_s']}s"
 
     def _initialise(self) -> bool:
         if not self._orders["initialised"]:
@@ -63,8 +70,8 @@ class Phases:
         return True
 
     def _plan(self, act: str) -> int:
-        words = ["-input=false", "-detailed-exitcode", f"-var-file={self._orders['var_file']}"]
-        words.append(f"-lock-timeout={self._orders['lock_timeout_s']}s")
+        words = ["-input=false", "-detailed-exitcode", self._lock_timeout()]
+        words.append(f"-var-file={self._orders['var_file']}")
         if act != "inspect":
             words.append(f"-out={self._orders['plan_file']}")
         if self._orders["is_destroy"]:

@@ -69,6 +69,7 @@ class Stage:
         attempt: int = 1,
         expected_s: float = 0.0,
         time_scale: float = 1.0,
+        on_loss: OnLoss = OnLoss.RETRY,
     ) -> StepJob:
         """Return a job with an empty scratch directory of its own, its receipt entered."""
         work_dir = self.root / "work" / name
@@ -90,7 +91,7 @@ class Stage:
                 allowed_regions=("eu-west",),
                 cap_s=cap_s,
                 expected_s=expected_s,
-                on_loss=OnLoss.RETRY,
+                on_loss=on_loss,
                 state_key=state_key,
             ),
             token=Token(3, ClaimId("c3")),

@@ -11,14 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from region_scheduler.worker.execute import Ended, How
+from region_scheduler.worker.execute import How
 from region_scheduler.worker.processes import started_at
 from region_scheduler.worker.steplog import Act, StepEvent
 from tests.integration.runners.eventually import eventually
 from tests.integration.runners.stage import Stage, never, python
+
+T = TypeVar("T")
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -58,8 +61,8 @@ def is_dead(pid: int) -> bool:
     return started_at(pid) == 0
 
 
-def run_in_thread(run: Callable[[], Ended]) -> tuple[threading.Thread, list[Ended]]:
-    ended: list[Ended] = []
+def run_in_thread(run: Callable[[], T]) -> tuple[threading.Thread, list[T]]:
+    ended: list[T] = []
     thread = threading.Thread(target=lambda: ended.append(run()))
     thread.start()
     return thread, ended
@@ -305,3 +308,17 @@ def test_a_step_that_closes_its_output_costs_no_processor_time(stage: Stage) -> 
     thread.join(5)
     assert ends[0].code == 0
     assert spent <= 0.3 * os.sysconf("SC_CLK_TCK")
+
+
+def test_a_start_costs_little(stage: Stage) -> None:
+    spent_s = []
+    for number in range(9):
+        job = stage.job(name=f"r{number}")
+        began = time.monotonic()
+        ended = stage.executor.execute(job, ["true"], never)
+        spent_s.append(time.monotonic() - began)
+        assert ended.code == 0
+
+    median_s = sorted(spent_s)[len(spent_s) // 2]
+    sys.stdout.write(f"a step in a shim, from call to answer: {median_s * 1000:.0f} ms\n")
+    assert median_s < 0.25  # some 25 ms on an idle machine; this one may be busy
