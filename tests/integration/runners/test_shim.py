@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import pytest
 
+from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.worker.execute import How
 from region_scheduler.worker.processes import started_at
 from region_scheduler.worker.steplog import Act, StepEvent
@@ -24,6 +25,7 @@ from tests.integration.runners.stage import Stage, never, python
 T = TypeVar("T")
 
 REPOSITORY = Path(__file__).parents[3]
+KILL_S = LOCAL_TIMINGS.kill_s
 
 # A step that will not end by itself or by SIGINT, with a grandchild in a session of its own whose
 # parent is dead: it writes the ids of both, then sleeps.
@@ -69,10 +71,10 @@ def run_in_thread(run: Callable[[], T]) -> tuple[threading.Thread, list[T]]:
 
 
 @contextmanager
-def worker(root: Path, lease_s: float, code: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(root: Path, lease_s: float, code: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     argv = [sys.executable, "-m", "tests.integration.runners.worker_process"]
     process = subprocess.Popen(
-        [*argv, str(root), str(lease_s), code], stdout=subprocess.PIPE, cwd=REPOSITORY
+        [*argv, str(root), str(lease_s), code, *words], stdout=subprocess.PIPE, cwd=REPOSITORY
     )
     with process:
         try:
@@ -121,6 +123,21 @@ def test_a_killed_worker_takes_its_shim_its_step_and_every_grandchild_with_it(
     assert eventually(lambda: not stage.receipts.live())
 
 
+def test_a_fork_that_holds_the_leash_cannot_keep_a_dead_workers_step_alive(
+    tmp_path: Path,
+) -> None:
+    with worker(tmp_path, 30, STUBBORN_TREE, "forks") as process:
+        step = pid_in(tmp_path / "work/r1/step")
+        grandchild = pid_in(tmp_path / "work/r1/grandchild")
+        fork = pid_in(tmp_path / "fork")
+        process.send_signal(signal.SIGKILL)
+        try:
+            eventually(lambda: is_dead(step) and is_dead(grandchild), within_s=2)
+            assert not is_dead(fork)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+
+
 def test_a_stopped_worker_cannot_keep_its_step_past_the_deadline(tmp_path: Path) -> None:
     with worker(tmp_path, 2.0, STUBBORN_TREE) as process:
         step = pid_in(tmp_path / "work/r1/step")
@@ -136,8 +153,8 @@ def test_a_stopped_worker_cannot_keep_its_step_past_the_deadline(tmp_path: Path)
 
 @pytest.mark.parametrize("end", ["lease", "cap", "stop"])
 def test_a_step_that_will_not_end_is_killed_with_its_tree(tmp_path: Path, end: str) -> None:
-    stage = Stage(tmp_path, lease_s=1.0 if end == "lease" else 30.0)
-    job = stage.job(cap_s=0.5 if end == "cap" else 20)
+    stage = Stage(tmp_path, lease_s=1.5 if end == "lease" else 30.0)
+    job = stage.job(cap_s=0.8 if end == "cap" else 20)
     work = Path(job.work_dir)
     deadline = stage.lease.deadline()
     is_asked = threading.Event()
@@ -156,9 +173,9 @@ def test_a_step_that_will_not_end_is_killed_with_its_tree(tmp_path: Path, end: s
     assert is_dead(step)
     assert is_dead(grandchild)
     if end == "lease":
-        assert deadline <= ended.ended_at <= deadline + 0.3
-    if end == "cap":  # SIGINT at 0.5 s, then a grace of 0.5 s
-        assert 1.0 <= ended.ended_at - ended.started_at <= 1.6
+        assert deadline <= ended.ended_at <= deadline + KILL_S
+    if end == "cap":  # SIGINT at 0.8 s, then a grace of 0.5 s
+        assert 1.3 <= ended.ended_at - ended.started_at <= 1.3 + KILL_S
     if end == "stop":
         assert ended.stop_reason == "cancel"
     assert stage.records()[-1].exit == end
@@ -166,8 +183,8 @@ def test_a_step_that_will_not_end_is_killed_with_its_tree(tmp_path: Path, end: s
 
 @pytest.mark.parametrize("end", ["lease", "cap", "stop"])
 def test_a_step_that_ends_when_asked_is_not_killed(tmp_path: Path, end: str) -> None:
-    stage = Stage(tmp_path, lease_s=1.0 if end == "lease" else 30.0)
-    job = stage.job(cap_s=0.5 if end == "cap" else 20)
+    stage = Stage(tmp_path, lease_s=1.5 if end == "lease" else 30.0)
+    job = stage.job(cap_s=0.8 if end == "cap" else 20)
 
     def wish() -> str:
         is_ready = Path(job.log_path).exists() and "ready" in stage.log(job)
@@ -186,7 +203,7 @@ def test_a_grace_never_outlasts_the_lease(tmp_path: Path) -> None:
     ended = stage.executor.execute(stage.job(cap_s=0.3), python(STUBBORN_TREE), never)
 
     assert (ended.how, ended.is_killed) == (How.LEASE, True)
-    assert deadline <= ended.ended_at <= deadline + 0.3
+    assert deadline <= ended.ended_at <= deadline + KILL_S
 
 
 def test_renewals_keep_a_step_alive_and_a_fence_ends_it_at_once(tmp_path: Path) -> None:
