@@ -175,7 +175,10 @@ def _rules(low: Any, high: Any, options: dict[str, Any]) -> Rules:
 def _depth_first(
     run: Run, origin: str, expand: Expand, rules: Rules, cut: Prune | None
 ) -> Iterator[Hop]:
-    """Walk with one open iterator a level; what is on the path is kept in two sets."""
+    """Walk with one open iterator a level; what is on the path is kept in two sets.
+
+    Of the edges at a vertex the last comes first: the server keeps open edges on a stack.
+    """
     root = Hop(origin, None, None)
     is_cut = cut is not None and cut(root)
     if rules.low == 0:
@@ -184,7 +187,7 @@ def _depth_first(
         return
     on_path_vertices = {origin} if rules.vertices == "path" else None
     on_path_edges: set[str] | None = set() if rules.edges == "path" else None
-    stack = [(root, expand(origin))]
+    stack = [(root, reversed(list(expand(origin))))]
     while stack:
         parent, hops = stack[-1]
         found = next(hops, None)
@@ -207,7 +210,7 @@ def _depth_first(
             yield hop
         if is_cut or hop.depth >= rules.high:
             continue
-        stack.append((hop, expand(target)))
+        stack.append((hop, reversed(list(expand(target)))))
         if on_path_vertices is not None:
             on_path_vertices.add(target)
         if on_path_edges is not None:

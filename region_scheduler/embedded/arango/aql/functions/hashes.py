@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 from typing import Any, Final
 
@@ -56,7 +57,7 @@ def _crc32(value: Any) -> str:
     rest = 0xFFFFFFFF
     for byte in to_string(value).encode():
         rest = rest >> 8 ^ _CRC[(rest ^ byte) & 0xFF]
-    return f"{rest ^ 0xFFFFFFFF:x}"
+    return f"{rest ^ 0xFFFFFFFF:X}"
 
 
 def _fnv(raw: bytes) -> int:
@@ -68,7 +69,7 @@ def _fnv(raw: bytes) -> int:
 
 @function("FNV64", 1)
 def _fnv64(value: Any) -> str:
-    return f"{_fnv(to_string(value).encode()):x}"
+    return f"{_fnv(to_string(value).encode()):X}"
 
 
 @function("HASH", 1)
@@ -98,7 +99,7 @@ def _minhash_count(run: Run, error: Any) -> Any:
     if not is_number(error) or not 0 <= error < 1:
         run.warn(1542, "MINHASH_COUNT")
         return None
-    return int(1 / (error * error)) if error else 0
+    return math.ceil(1 / (error * error)) if error else 0
 
 
 @function("MINHASH_ERROR", 1)
@@ -157,11 +158,11 @@ def _uuid(run: Run) -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-@function("RANDOM_LETTERS", 1)
+@function("RANDOM_TOKEN", 1)
 def _random_token(run: Run, length: Any) -> str | None:
     count = to_integer(length)
     if not 0 <= count <= 65536:
-        run.warn(1542, "RANDOM_LETTERS")
+        run.warn(1542, "RANDOM_TOKEN")
         return None
     return "".join(run.options.chance.choices(_LETTERS, k=count))
 

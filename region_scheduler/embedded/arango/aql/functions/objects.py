@@ -36,7 +36,8 @@ def _attributes(run: Run, value: Any, without_system: Any = False, sort: Any = F
         return None
     hides = truthy(without_system)
     names = [name for name in value if not (hides and name.startswith("_"))]
-    return sorted(names, key=string_order) if truthy(sort) else names
+    # Unsorted means in the order of storage, which is that of the names' bytes.
+    return sorted(names, key=string_order) if truthy(sort) else sorted(names)
 
 
 @function("VALUES", 1, 2)

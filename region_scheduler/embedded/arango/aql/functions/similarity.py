@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from region_scheduler.embedded.arango.aql.convert import to_integer, to_string
@@ -82,7 +83,13 @@ def _ngrams(
                 same = 1.0 if gram == other else 0.0
             row.append(max(before[place], row[-1], before[place - 1] + same))
     total = max(len(left), len(right)) if is_positional else len(right)
-    return row[-1] / total
+    return _single(row[-1] / total)
+
+
+def _single(number: float) -> float:
+    # The server computes in single precision, and it shows.
+    (rounded,) = struct.unpack("f", struct.pack("f", number))
+    return float(rounded)
 
 
 def _grams(text: str, size: int) -> list[str]:
