@@ -52,10 +52,10 @@ def build_app(broker_url: str, *, visibility_timeout_s: float, handle: Handle | 
         broker_transport_options=_transport_options(broker_url, visibility_timeout_s),
     )
 
-    @app.task(name=RUN_ATTEMPT)  # type: ignore[untyped-decorator]
     def run_attempt(message: str) -> None:
         _hand_over(message, handle)
 
+    app.task(name=RUN_ATTEMPT)(run_attempt)
     return app
 
 

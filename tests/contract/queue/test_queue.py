@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -116,7 +116,7 @@ def test_an_answer_that_is_lost_counts_as_published(
 ) -> None:
     assert queue.publish([message(1)]) == [True]
     # It answers the probe and hangs before the batch.
-    link: Any = queue._link  # type: ignore[attr-defined]
+    link = cast(Any, queue)._link
     monkeypatch.setattr(
         "region_scheduler.drivers.celery.link._probe", lambda _channel: server.pause()
     )
