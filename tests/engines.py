@@ -33,7 +33,8 @@ REAL_URL_VARIABLE: Final = "REGION_SCHEDULER_ARANGO_URL"
 class GraphServer(ABC):
     """Something that the graph driver can be pointed at."""
 
-    has_faults = True
+    tells_not_sent = False
+    """Whether a request that a fault keeps from arriving is known not to have."""
 
     def __init__(self) -> None:
         self._opened: list[ArangoGraph] = []
@@ -82,6 +83,8 @@ class GraphServer(ABC):
 
 class EngineInProcess(GraphServer):
     """The engine without a socket."""
+
+    tells_not_sent = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,8 +191,6 @@ class EngineOverHTTP(GraphServer):
 
 class RealArangoDB(GraphServer):
     """The server that REGION_SCHEDULER_ARANGO_URL names, as `http://user:password@host:port`."""
-
-    has_faults = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -108,8 +108,8 @@ class Codec(Generic[D]):
                 if to_json(plain) != to_json(_plain(old)):
                     patch[name] = plain
         if len(patch) == _CONDITION_ATTRIBUTES:
-            # An update of nothing leaves the revision where it is; one with an equal value moves it,
-            # which is what a write that changes nothing is for.
+            # An update of nothing may leave the revision where it is; one with an equal value moves
+            # it, which is what a write that changes nothing is for.
             patch["schema"] = self._schema
         return patch
 

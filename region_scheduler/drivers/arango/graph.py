@@ -130,10 +130,20 @@ def open_graph(place: Place, http_client: HTTPClient | None = None) -> ArangoGra
         verify_override=place.verify,
     )
     try:
-        db = prepare(client, place.database, place.user, place.password, place.replication)
+        db = _prepared(client, place)
     except (ArangoError, NotSent, *LOST) as error:
         client.close()
         if isinstance(error, ArangoServerError) and error.http_code in {401, 403}:
             raise Misconfigured(problems=[f"graph store: {error}"]) from error
         raise Unavailable(dependency=DEPENDENCY, detail=str(error)) from error
     return ArangoGraph(client, db, place.read_timeout_s)
+
+
+def _prepared(client: ArangoClient, place: Place) -> StandardDatabase:
+    """Return the database, through the first coordinator that can be reached."""
+    for _ in place.urls[1:]:
+        try:
+            return prepare(client, place.database, place.user, place.password, place.replication)
+        except NotSent:
+            continue
+    return prepare(client, place.database, place.user, place.password, place.replication)

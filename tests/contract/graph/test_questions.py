@@ -1,0 +1,255 @@
+"""Every question asked of the graph, against what plain Python makes of the same graph."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from region_scheduler.domain.dag import Dag
+from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.states import ACTIVE, CLAIMABLE, HELD, SATISFYING, TaskState
+from region_scheduler.domain.task import Task
+from region_scheduler.drivers.arango.graph import ArangoGraph
+from region_scheduler.ports.tasks import Related
+from tests.contract.graph.samples import put, put_graph
+from tests.unit.domain.samples import RUN, SCHEDULER, WORKER, a_spec, a_task
+
+S = TaskState
+DIAMOND = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
+
+
+class Sample:
+    """A random graph in random states, in the store and as a `Dag` of names."""
+
+    def __init__(self, graph: ArangoGraph, seed: int) -> None:
+        chance = random.Random(seed)
+        names = [f"n{n:02}" for n in range(chance.randint(1, 25))]
+        pairs = [
+            (a, b)
+            for n, b in enumerate(names)
+            for a in chance.sample(names[:n], min(n, chance.randint(0, 3)))
+        ]
+        states = {name: chance.choice([*S, *SATISFYING, S.PENDING]) for name in names}
+        seconds = {name: float(chance.randint(0, 9)) for name in names}
+        self.dag = Dag.checked(names, pairs)
+        self.seconds = seconds
+        self.tasks = put_graph(graph, pairs, states, expected_s=seconds)
+        # Another run beside it, whose tasks must never show up.
+        put_graph(graph, DIAMOND, dict.fromkeys("abcd", S.READY), RunId("other"))
+
+    def unlockable(self) -> set[str]:
+        return {
+            name
+            for name, task in self.tasks.items()
+            if task.state is S.PENDING
+            and all(self.tasks[p].state in SATISFYING for p in self.dag.before[name])
+        }
+
+    def in_states(self, states: frozenset[TaskState]) -> list[Task]:
+        return sorted((t for t in self.tasks.values() if t.state in states), key=lambda t: t.id)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ready_is_every_pending_task_whose_predecessors_are_satisfied(
+    graph: ArangoGraph, seed: int
+) -> None:
+    sample = Sample(graph, seed)
+    found = graph.tasks.ready(RUN, 100)
+
+    assert {u.task.spec.name for u in found} == sample.unlockable()
+    assert [u.task.id for u in found] == sorted(u.task.id for u in found)
+    for unlockable in found:
+        name = unlockable.task.spec.name
+        assert unlockable.task == sample.tasks[name]
+        before = [sample.tasks[p] for p in sample.dag.before[name]]
+        assert unlockable.seen == {task.id: str(task.token) for task in before}
+    assert len(graph.tasks.ready(RUN, 1)) == min(1, len(found))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_completions_unlock_their_own_dependents_only(graph: ArangoGraph, seed: int) -> None:
+    sample = Sample(graph, seed)
+    completed = [name for name, task in sample.tasks.items() if task.state in SATISFYING]
+    expected = {d for name in completed for d in sample.dag.after[name]} & sample.unlockable()
+    found = graph.tasks.unlocked_by([sample.tasks[name].id for name in completed])
+
+    assert {u.task.spec.name for u in found} == expected
+    assert len(found) == len(expected)
+    for unlockable in found:
+        assert len(unlockable.seen) == unlockable.task.needs
+    assert graph.tasks.unlocked_by([]) == []
+
+
+def test_a_task_is_not_unlocked_before_all_its_edges_are_there(graph: ArangoGraph) -> None:
+    tasks = put_graph(graph, DIAMOND[:3], {"a": S.DONE, "b": S.DONE, "c": S.DONE, "d": S.PENDING})
+    graph.db.collection("tasks").update({"_id": tasks["d"].id, "needs": 2}, check_rev=False)
+    done = [tasks["b"].id, tasks["c"].id]
+
+    assert graph.tasks.ready(RUN, 10) == graph.tasks.unlocked_by(done) == []
+    graph.tasks.insert_edges([(tasks["c"].id, tasks["d"].id)])
+    assert [u.task.spec.name for u in graph.tasks.ready(RUN, 10)] == ["d"]
+    assert [u.task.spec.name for u in graph.tasks.unlocked_by(done)] == ["d"]
+
+
+def test_an_edge_too_many_unlocks_nothing(graph: ArangoGraph) -> None:
+    tasks = put_graph(graph, [("a", "b")], {"a": S.DONE, "b": S.PENDING, "x": S.DONE})
+    graph.tasks.insert_edges([(tasks["x"].id, tasks["b"].id)])
+
+    assert graph.tasks.ready(RUN, 10) == []
+
+
+def test_an_edge_from_nowhere_unlocks_nothing(graph: ArangoGraph) -> None:
+    tasks = put_graph(graph, [("a", "b")], {"a": S.DONE, "b": S.PENDING})
+    graph.db.collection("tasks").delete(tasks["a"].id, check_rev=False)
+
+    assert graph.tasks.ready(RUN, 10) == []
+    assert graph.tasks.outputs_before(tasks["b"].id) == {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lists_by_state(graph: ArangoGraph, seed: int) -> None:
+    sample = Sample(graph, seed)
+    held = sample.in_states(HELD)
+
+    assert [t for t in graph.tasks.held("eu") if t.run == RUN] == held
+    assert graph.tasks.held("us") == []
+    claimable = [t for t in graph.tasks.claimable("eu", 100) if t.run == RUN]
+    assert claimable == sample.in_states(CLAIMABLE)
+    assert graph.tasks.of_run(RUN) == sample.in_states(frozenset(S))
+    assert graph.tasks.of_run(RUN, [S.DONE]) == sample.in_states(frozenset({S.DONE}))
+    assert graph.tasks.of_run(RUN, limit=2) == sample.in_states(frozenset(S))[:2]
+    assert graph.tasks.state_counts(RUN) == Counter(t.state for t in sample.tasks.values())
+    assert graph.tasks.has_active(RUN) == bool(sample.in_states(ACTIVE))
+    edges = sum(len(before) for before in sample.dag.before.values())
+    assert graph.tasks.counts(RUN) == (len(sample.tasks), edges)
+    assert graph.tasks.in_flight("eu").by_tenant == ({"acme": len(held)} if held else {})
+    assert graph.tasks.in_flight("eu").total == len(held)
+
+
+@pytest.mark.parametrize("state", list(S))
+def test_only_active_states_are_active(graph: ArangoGraph, state: TaskState) -> None:
+    put_graph(graph, [], {"a": state})
+
+    assert graph.tasks.has_active(RUN) == (state in ACTIVE)
+
+
+def test_held_by_asks_for_holders_wherever_they_hold(graph: ArangoGraph) -> None:
+    tasks = put_graph(
+        graph, [], {"a": S.CLAIMED, "b": S.RUNNING, "c": S.DONE, "d": S.READY, "e": S.RUNNING}
+    )
+    by_worker = sorted((tasks["b"], tasks["e"]), key=lambda t: t.id)
+
+    assert graph.tasks.held_by([SCHEDULER]) == [tasks["a"]]
+    assert graph.tasks.held_by([WORKER.incarnation]) == by_worker
+    assert len(graph.tasks.held_by([SCHEDULER, WORKER.incarnation])) == 3
+    assert graph.tasks.held_by([]) == []
+
+
+def test_claimable_puts_the_longest_remaining_path_first(graph: ArangoGraph) -> None:
+    lengths = {"a": 1.0, "b": 10.0, "c": 2.0, "d": 10.0}
+    tasks = put_graph(
+        graph,
+        [],
+        {"a": S.READY, "b": S.READY, "c": S.IN_DOUBT, "d": S.READY, "e": S.CLAIMED},
+        remaining_s=lengths,
+    )
+    expected = sorted(lengths, key=lambda name: (-lengths[name], tasks[name].id))
+
+    assert [t.spec.name for t in graph.tasks.claimable("eu", 10)] == expected
+    assert [t.spec.name for t in graph.tasks.claimable("eu", 3)] == expected[:3]
+
+
+def test_in_flight_counts_by_tenant_and_region(graph: ArangoGraph) -> None:
+    put_graph(graph, [], {"a": S.CLAIMED, "b": S.RUNNING, "c": S.READY})
+    put(
+        graph,
+        "tasks",
+        [
+            a_task("x", tenant="other", state=S.RUNNING, needs=0),
+            a_task("y", tenant="other", region="us", state=S.RUNNING, needs=0),
+        ],
+    )
+
+    assert graph.tasks.in_flight("eu").by_tenant == {"acme": 2, "other": 1}
+    assert graph.tasks.in_flight("us").by_tenant == {"other": 1}
+    assert graph.tasks.in_flight("ap").total == 0
+
+
+def test_outputs_come_from_the_direct_predecessors_by_name(graph: ArangoGraph) -> None:
+    tasks = put_graph(graph, DIAMOND, dict.fromkeys("abcd", S.DONE))
+
+    assert graph.tasks.outputs_before(tasks["d"].id) == {"b": {"id": "b"}, "c": {"id": "c"}}
+    assert graph.tasks.outputs_before(tasks["a"].id) == {}
+
+
+@pytest.mark.parametrize("name", ["plain", "Zürich 東京/🚀", '"; REMOVE x', "a.b:c"])
+def test_a_task_is_found_by_its_name(graph: ArangoGraph, name: str) -> None:
+    (task,) = put(graph, "tasks", [a_task(name, spec=a_spec(name))])
+
+    assert graph.tasks.named(RUN, name) == task
+    assert graph.tasks.named(RUN, name + "x") is None
+    assert graph.tasks.named(RunId("other"), name) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_closures_in_both_directions(graph: ArangoGraph, seed: int) -> None:
+    sample = Sample(graph, seed)
+    dag = sample.dag
+    reverse = Dag.checked(dag.before, [(b, a) for b, before in dag.before.items() for a in before])
+    for name, task in sample.tasks.items():
+        _check_walk(graph.tasks.blocks(task.id), dag, name, sample)
+        _check_walk(graph.tasks.ancestors(task.id), reverse, name, sample)
+
+
+def _check_walk(found: list[Related], dag: Dag, start: str, sample: Sample) -> None:
+    distances = {start: 0}
+    for name in dag.closure(start):
+        near = [distances[p] for p in dag.before[name] if p in distances]
+        distances[name] = 1 + min(near)
+    del distances[start]
+
+    assert {r.name: r.distance for r in found} == distances
+    assert [r.distance for r in found] == sorted(r.distance for r in found)
+    for related in found:
+        task = sample.tasks[related.name]
+        assert (related.id, related.state, related.region) == (task.id, task.state, "eu")
+
+
+def test_a_task_that_is_not_there_has_no_relations(graph: ArangoGraph) -> None:
+    missing = a_task("gone").id
+
+    assert graph.tasks.blocks(missing) == graph.tasks.ancestors(missing) == []
+    assert graph.tasks.outputs_before(missing) == {}
+    assert graph.tasks.unlocked_by([missing]) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_order_goes_by_waves(graph: ArangoGraph, seed: int) -> None:
+    sample = Sample(graph, seed)
+    found = graph.tasks.order(RUN)
+    waves = {name: n for n, wave in enumerate(sample.dag.waves) for name in wave}
+
+    assert [wave for wave, _ in found] == sorted(waves.values())
+    assert {related.name: wave for wave, related in found} == waves
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_critical_path_is_the_heaviest(graph: ArangoGraph, seed: int) -> None:
+    sample = Sample(graph, seed)
+    expected = sample.dag.critical_path(sample.seconds)
+
+    assert [t.spec.name for t in graph.tasks.critical_path(RUN)] == list(expected)
+
+
+def test_a_run_that_is_not_there_answers_with_nothing(graph: ArangoGraph) -> None:
+    gone = RunId("gone")
+
+    assert graph.tasks.ready(gone, 10) == []
+    assert graph.tasks.of_run(gone) == []
+    assert graph.tasks.state_counts(gone) == {}
+    assert graph.tasks.counts(gone) == (0, 0)
+    assert graph.tasks.order(gone) == []
+    assert graph.tasks.critical_path(gone) == []
+    assert not graph.tasks.has_active(gone)

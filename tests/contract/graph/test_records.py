@@ -1,0 +1,159 @@
+"""The lists of the other documents: which belong, and in which order."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from region_scheduler.domain.admission import AdmissionState
+from region_scheduler.domain.ids import ClaimId, TaskId
+from region_scheduler.domain.instance import Fence, FenceKind, Role
+from region_scheduler.domain.run import Region
+from region_scheduler.domain.slot import Reservation, SlotHolder
+from region_scheduler.domain.states import RUN_ENDED, RunState
+from region_scheduler.domain.task import Token
+from region_scheduler.drivers.arango.graph import ArangoGraph
+from tests.contract.graph.samples import (
+    a_conflict,
+    a_run,
+    a_slot,
+    a_zone,
+    an_admission,
+    an_answer,
+    an_entry,
+    an_instance,
+    put,
+)
+from tests.unit.domain.samples import AT
+
+HALF_S = timedelta(milliseconds=500)
+SECOND = timedelta(seconds=1)
+T1, T2 = TaskId("tasks/t1"), TaskId("tasks/t2")
+
+
+def test_unended_runs_come_oldest_first(graph: ArangoGraph) -> None:
+    """With and without a fraction of a second: as text `12:00:00Z` would come after it."""
+    put(graph, "runs", [a_run(state, state=state) for state in RunState])
+    put(graph, "runs", [a_run("x-newer", created_at=AT + HALF_S)])
+    put(graph, "runs", [a_run("z-older", created_at=AT - HALF_S)])
+    live = sorted(state for state in RunState if state not in RUN_ENDED)
+
+    assert [r.id for r in graph.runs.unended()] == ["z-older", *live, "x-newer"]
+
+
+def test_recent_runs_come_newest_first(graph: ArangoGraph) -> None:
+    put(graph, "runs", [a_run(f"run{n}", created_at=AT + n * HALF_S) for n in range(5)])
+
+    assert [r.id for r in graph.runs.recent(3)] == ["run4", "run3", "run2"]
+
+
+def test_runs_of_a_zone_are_its_unended_ones_oldest_first(graph: ArangoGraph) -> None:
+    put(
+        graph,
+        "runs",
+        [
+            a_run("b", zone="z1", created_at=AT + SECOND),
+            a_run("a", zone="z1", created_at=AT + 2 * SECOND),
+            a_run("c", zone="z1", state=RunState.CANCELLING),
+            a_run("ended", zone="z1", state=RunState.DONE),
+            a_run("other", zone="z2"),
+        ],
+    )
+
+    assert [r.id for r in graph.runs.of_zone("z1")] == ["c", "b", "a"]
+
+
+def test_zones_come_by_name(graph: ArangoGraph) -> None:
+    put(graph, "zones", [a_zone("b"), a_zone("a", active_run="run1"), a_zone("c", tenant="other")])
+
+    assert [z.name for z in graph.zones.all()] == ["a", "b", "c"]
+    assert [z.name for z in graph.zones.all("acme")] == ["a", "b"]
+    assert [z.name for z in graph.zones.held()] == ["a"]
+
+
+def test_regions_come_by_name(graph: ArangoGraph) -> None:
+    put(graph, "regions", [Region(id="us-east"), Region(id="ap-south"), Region(id="eu-west")])
+
+    assert [r.id for r in graph.regions.all()] == ["ap-south", "eu-west", "us-east"]
+
+
+def test_instances_by_fence_role_and_region(graph: ArangoGraph) -> None:
+    fence = Fence(kind=FenceKind.EXPIRED, by="s:1", at=AT)
+    put(
+        graph,
+        "instances",
+        [
+            an_instance("w:1"),
+            an_instance("w:2", fenced=fence),
+            an_instance("w:3", region="us"),
+            an_instance("s:1", roles=(Role.SCHEDULER,)),
+        ],
+    )
+
+    assert [i.id for i in graph.instances.unfenced()] == ["s:1", "w:1", "w:3"]
+    assert [i.id for i in graph.instances.fenced()] == ["w:2"]
+    assert [i.id for i in graph.instances.workers("eu")] == ["w:1"]
+    assert [i.id for i in graph.instances.workers("us")] == ["w:3"]
+
+
+def test_slots_by_resource_holder_and_use(graph: ArangoGraph) -> None:
+    held = SlotHolder(T1, Token(3, ClaimId("c")))
+    wish = Reservation(T2, 4, "2026")
+    put(
+        graph,
+        "slots",
+        [
+            a_slot("lock", 1, holder=held),
+            a_slot("lock", 0, holder=held, reservation=wish),
+            a_slot("lock", 2),
+            a_slot("pool", 0, reservation=wish),
+            a_slot("pool", 1, holder=SlotHolder(T2, Token(9, ClaimId("d")))),
+        ],
+    )
+    slots = graph.slots
+
+    assert [s.unit for s in slots.of_resources(["lock"])] == [0, 1, 2]
+    assert len(slots.of_resources(["lock", "pool", "none"])) == 5
+    assert [(s.resource, s.unit) for s in slots.held_by([T1])] == [("lock", 0), ("lock", 1)]
+    assert len(slots.held_by([T1, T2])) == 3
+    taken = [(s.resource, s.unit) for s in slots.taken()]
+    assert sorted(taken) == [("lock", 0), ("lock", 1), ("pool", 0), ("pool", 1)]
+    assert [s.id for s in slots.taken()] == sorted(s.id for s in slots.taken())
+
+
+def test_unfinished_admissions_come_oldest_first(graph: ArangoGraph) -> None:
+    put(
+        graph,
+        "admissions",
+        [
+            an_admission("new", created_at=AT + SECOND),
+            an_admission("old"),
+            an_admission("done", state=AdmissionState.DONE),
+            an_admission("refused", state=AdmissionState.REFUSED),
+        ],
+    )
+
+    assert [a.key for a in graph.admissions.unfinished()] == ["old", "new"]
+
+
+def test_conflicts_and_audit_come_newest_first(graph: ArangoGraph) -> None:
+    put(graph, "conflicts", [a_conflict(f"c{n}", at=AT + n * HALF_S) for n in range(4)])
+    put(graph, "audit", [an_entry(f"e{n}", at=AT + n * HALF_S) for n in range(4)])
+
+    assert [c.id for c in graph.conflicts.recent(2)] == ["c3", "c2"]
+    assert [e.id for e in graph.audit.recent(2)] == ["e3", "e2"]
+
+
+def test_answers_of_tasks_come_oldest_first(graph: ArangoGraph) -> None:
+    put(
+        graph,
+        "answers",
+        [
+            an_answer("a", task=T1, at=AT + SECOND),
+            an_answer("b", task=T1),
+            an_answer("c", task=T2, at=AT + HALF_S),
+            an_answer("d", task=TaskId("tasks/t3")),
+        ],
+    )
+
+    assert [a.id for a in graph.answers.for_tasks([T1, T2])] == ["b", "c", "a"]
+    assert graph.answers.for_tasks([]) == []
