@@ -111,3 +111,11 @@ def test_every_section_of_the_protocol_that_the_code_names_exists() -> None:
     }
 
     assert sorted(named) == []
+
+
+def test_every_command_of_the_readme_names_tests_that_exist() -> None:
+    commands = re.findall(r"`\.venv/bin/pytest ([^`]+)`", (ROOT / "README.md").read_text())
+    named = [path for command in commands for path in command.split()]
+
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path.partition("::")[0]).exists()] == []
