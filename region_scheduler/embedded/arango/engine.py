@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import logging
 import random
 import threading
 import time
@@ -17,6 +19,7 @@ from region_scheduler.embedded.arango.http.message import Request, Response, fai
 from region_scheduler.embedded.arango.http.router import target_of
 from region_scheduler.embedded.arango.http.routes import ROUTER
 from region_scheduler.embedded.arango.http.streams import StreamStore
+from region_scheduler.embedded.arango.network import Network
 from region_scheduler.embedded.arango.regions import Regions
 from region_scheduler.embedded.arango.storage.database import Database
 from region_scheduler.embedded.arango.storage.expiry import Expiry
@@ -25,6 +28,7 @@ from region_scheduler.embedded.arango.storage.store import Store
 from region_scheduler.embedded.arango.storage.transaction import PastReader
 from region_scheduler.embedded.arango.users import Users
 
+_log = logging.getLogger(__name__)
 _EPOCH_OF_SIMULATIONS = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 
 
@@ -41,6 +45,7 @@ class Engine:
         root_password: Of the user root, when the data are new.
         is_authenticating: Whether requests need a user and a password or a token.
         jwt_secret: Key of the tokens; made from the seed if empty.
+        has_fault_control: Whether `/_admin/faults` exists.
         cache_bytes: How much JSON text may be kept decoded as well.
 
     Raises:
@@ -58,12 +63,16 @@ class Engine:
         root_password: str = "",
         is_authenticating: bool = True,
         jwt_secret: str = "",
+        has_fault_control: bool = False,
         cache_bytes: int = 48 << 20,
     ) -> None:
         self.clock = clock or time.monotonic
         self.wall: Callable[[], float] = time.time if clock is None else self._derived_wall
         self.chance = random.Random(seed)  # noqa: S311  # chance that repeats, no secret
-        self._lock = threading.Lock()
+        self.has_fault_control = has_fault_control
+        self.lock = threading.RLock()
+        self._late: list[tuple[float, int, Request]] = []
+        self._late_count = 0
         self.store = Store(
             NoLog() if data is None else SqliteLog(data),
             clock=self.clock,
@@ -73,6 +82,7 @@ class Engine:
             cache_bytes=cache_bytes,
         )
         self.regions = Regions(regions, self.store, self.clock)
+        self.network = Network(self.regions, self.chance)
         self.cursors = CursorStore(self.clock)
         self.jobs = JobStore()
         self.streams = StreamStore(self.store, self.clock)
@@ -85,24 +95,49 @@ class Engine:
     def _derived_wall(self) -> float:
         return _EPOCH_OF_SIMULATIONS + self.clock()
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: Request, *, is_disturbed: bool = False) -> Response:
         """Answer one request; what it wrote is in the log when this returns. Thread-safe.
+
+        Args:
+            request: The request.
+            is_disturbed: Whether its writes meet conflicts that have no winner.
 
         Raises:
             LogFailed: The log cannot be written; the engine must not be used any more.
         """
-        with self._lock:
-            response = self.execute(request)
+        with self.lock:
+            response = self.execute(request, is_disturbed=is_disturbed)
             self.store.flush()
             return response
 
-    def execute(self, request: Request) -> Response:
+    def execute(self, request: Request, *, is_disturbed: bool = False) -> Response:
         """Answer one request; the answer may be released only after the next `flush`.
 
-        For a single thread that gathers many requests into one flush.
+        For a server that gathers many requests into one flush; it holds `lock`.
+
+        Args:
+            request: The request.
+            is_disturbed: Whether its writes meet conflicts that have no winner.
         """
+        self.tick()
+        if is_disturbed:
+            with self.store.locks.disturbed(self.chance):
+                return self._answer(request)
+        return self._answer(request)
+
+    def tick(self) -> None:
+        """Do what is due: requests that arrive late, and documents that expire."""
         if self.expiry.is_due:
             self.expiry.run()
+        while self._late and self._late[0][0] <= self.clock():
+            self._answer(heapq.heappop(self._late)[2])
+
+    def postpone(self, request: Request, after_s: float) -> None:
+        """Execute a request only `after_s` seconds from now, with nobody waiting for its answer."""
+        self._late_count += 1
+        heapq.heappush(self._late, (self.clock() + after_s, self._late_count, request))
+
+    def _answer(self, request: Request) -> Response:
         try:
             call, handler, segments = self._prepare(request)
         except ArangoError as error:
@@ -125,6 +160,11 @@ class Engine:
             if call.direct is not None:
                 call.direct.rollback(0)
             response = failure(error)
+        except Exception as error:  # noqa: BLE001  # the edge of the server: a bug fails one request
+            _log.exception("a request failed: %s %s", call.request.method, call.request.path)
+            if call.direct is not None:
+                call.direct.rollback(0)
+            response = failure(ArangoError(4, f"internal error: {error!r}"))
         if call.direct is not None:
             self.store.finish(call.direct.commit())
         return response
@@ -151,5 +191,5 @@ class Engine:
 
     def close(self) -> None:
         """Flush and close the log."""
-        with self._lock:
+        with self.lock:
             self.store.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import MutableMapping
+import time
+from collections.abc import Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -11,10 +12,11 @@ from urllib.parse import urlsplit
 from arango.http import HTTPClient
 from arango.response import Response as DriverResponse
 from requests import Session
+from requests.exceptions import ConnectionError, ConnectTimeout, ReadTimeout
 from requests.structures import CaseInsensitiveDict
 
 from region_scheduler.embedded.arango.engine import Engine
-from region_scheduler.embedded.arango.http.message import Request
+from region_scheduler.embedded.arango.http.message import Request, Response
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
@@ -34,10 +36,21 @@ class InProcessHTTPClient(HTTPClient):
     Args:
         engine: Answers the requests.
         region: The region whose coordinator this is; None for the first.
+        timeout_s: How long a request that hangs is waited for.
+        sleep: Waits for the seconds that a request travels; a simulation gives its own.
     """
 
-    def __init__(self, engine: Engine, region: str | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        region: str | None = None,
+        *,
+        timeout_s: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._engine = engine
+        self._timeout_s = timeout_s
+        self._sleep = sleep
         self._region = region
         self._tokens: dict[tuple[str, str], str] = {}
 
@@ -58,6 +71,9 @@ class InProcessHTTPClient(HTTPClient):
         """Answer a request.
 
         Raises:
+            ConnectTimeout: A fault: the request was not sent, nothing was done.
+            ConnectionError: A fault: the connection broke before the answer.
+            ReadTimeout: A fault: the answer did not come in time.
             LogFailed: The engine's log cannot be written.
         """
         sent = {name.lower(): value for name, value in headers.items()} if headers else {}
@@ -74,7 +90,7 @@ class InProcessHTTPClient(HTTPClient):
         request = Request(
             method.upper(), urlsplit(url).path, params or {}, sent, body, self._region
         )
-        response = self._engine.handle(request)
+        response = self._deliver(request)
         return DriverResponse(
             method=method,
             url=url,
@@ -83,6 +99,32 @@ class InProcessHTTPClient(HTTPClient):
             status_text=_PHRASES.get(response.status, ""),
             raw_body=response.body.decode(),
         )
+
+    def _deliver(self, request: Request) -> Response:
+        engine = self._engine
+        with engine.lock:
+            delivery = engine.network.plan(request)
+        if delivery is None:
+            return engine.handle(request)
+        if delivery.late_s is not None:
+            with engine.lock:
+                engine.postpone(request, delivery.late_s)
+            self._sleep(min(delivery.late_s, self._timeout_s))
+            raise ReadTimeout("the answer did not come in time")
+        if delivery.is_hanging:
+            self._sleep(self._timeout_s)
+            raise ReadTimeout("the answer did not come in time")
+        self._sleep(delivery.wait_s)
+        answer = delivery.answer
+        if delivery.is_executed:
+            answered = engine.handle(request, is_disturbed=delivery.is_disturbed)
+            answer = answer or answered
+        elif answer is None:
+            raise ConnectTimeout("the request was not sent")
+        if not delivery.is_answered or answer is None:
+            raise ConnectionError("the connection was closed before the answer")
+        self._sleep(delivery.answer_wait_s)
+        return answer
 
     def _basic(self, auth: tuple[str, str]) -> str:
         token = self._tokens.get(auth)

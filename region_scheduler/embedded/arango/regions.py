@@ -25,6 +25,8 @@ class Region:
         is_frozen: Whether its follower receives nothing at all.
         rtt_s: Round trip from its coordinator to the leader.
         is_cut: Whether its coordinator and follower can reach no other region.
+        is_refusing: Whether, while it is cut, requests are refused (503) instead of left hanging.
+        held: Requests that hang because of the cut; some are executed when it heals.
         old_leader: The state that a deposed leader here still shows to every read, if there is one.
     """
 
@@ -35,6 +37,8 @@ class Region:
         self.is_frozen = False
         self.rtt_s = 0.0
         self.is_cut = False
+        self.is_refusing = False
+        self.held: list[Request] = []
         self.old_leader: Horizon | None = None
         self.follower: SlidingHorizon | None = None
 

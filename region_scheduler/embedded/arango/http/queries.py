@@ -162,8 +162,7 @@ def explain(call: Call) -> Response:
 
 def explained(call: Call, text: str, bind: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of a query, its warnings and statistics."""
-    compiled: Any = aql.compile_query(text)
-    plan = compiled.explain(call.transaction, bind)
+    plan = aql.compile_query(text).explain(call.transaction, bind)
     stats = {"rulesExecuted": 0, "rulesSkipped": 0, "plansCreated": 1, "peakMemoryUsage": 0}
     return {"plan": plan, "cacheable": False, "warnings": [], "stats": stats}
 

@@ -11,6 +11,7 @@ from region_scheduler.embedded.arango.http import (
     graphs,
     imports,
     jobs,
+    misfortune,
     queries,
     server,
     streams,
@@ -34,5 +35,6 @@ ROUTER = Router(
         "_api/explain": queries.EXPLAIN_TABLE,
         "_api/transaction": streams.TABLE,
         "_api/job": jobs.TABLE,
+        "_admin/faults": misfortune.TABLE,
     }
 )

@@ -99,6 +99,11 @@ class StreamStore:
         for transaction in [t for t in self._running.values() if t.database == name]:
             self._close(transaction, "aborted")
 
+    def abort_all(self) -> None:
+        """Abort everything that runs."""
+        for transaction in list(self._running.values()):
+            self._close(transaction, "aborted")
+
     def _close(self, transaction: StreamTransaction, ending: Ending) -> None:
         del self._running[transaction.id]
         del self._used_at[transaction.id]

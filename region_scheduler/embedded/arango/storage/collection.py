@@ -39,6 +39,7 @@ class Collection:
         self.cache = cache
         self.definitions: list[IndexDefinition] = [PRIMARY]
         self._records: dict[str, Record] = {}
+        self._uniques: list[PersistentIndex] = []
         self._row_last = -1
         self._is_in_order = True
         self.indexes: list[Index] = [PrimaryIndex(PRIMARY, self._records)]
@@ -97,15 +98,31 @@ class Collection:
         for index in self.indexes:
             index.put(row, old, new)
 
+    def load(self, record: Record, document: Document) -> None:
+        """Take over a stored record; rows must rise. It is found after `finish_loading`."""
+        self._records[record.key] = record
+        self._row_last = record.row
+        self.properties.key_options.saw(record.key)
+        for index in self.indexes:
+            if isinstance(index, PersistentIndex):
+                index.load(record.row, document)
+            else:
+                index.put(record.row, None, document)
+
+    def finish_loading(self) -> None:
+        """Build the indexes of what was loaded."""
+        for index in self.indexes:
+            if isinstance(index, PersistentIndex):
+                index.finish_loading()
+
     def check_unique(self, document: Document, row: int) -> None:
         """Refuse `document` if another one holds one of its values in a unique index.
 
         Raises:
             ArangoError: 1210.
         """
-        for index in self.indexes:
-            if isinstance(index, PersistentIndex) and index.definition.is_unique:
-                check_unique_in(index, index.keys_of(document), row)
+        for index in self._uniques:
+            check_unique_in(index, index.keys_of(document), row)
 
     def add_index(self, definition: IndexDefinition) -> tuple[IndexDefinition, bool]:
         """Build an index; return it (or the same one that is there) and whether it is new.
@@ -127,6 +144,7 @@ class Collection:
                         check_unique_in(index, index.keys_of(document), row)
                     except ArangoError as error:
                         raise ArangoError(1210, error.message, status=400) from error
+                self._uniques.append(index)
             self.indexes.append(index)
         self.definitions.append(definition)
         return definition, True
@@ -142,6 +160,7 @@ class Collection:
             raise ArangoError(11)
         self.definitions.remove(definition)
         self.indexes = [index for index in self.indexes if index.definition is not definition]
+        self._uniques = [index for index in self._uniques if index.definition is not definition]
         return definition
 
     def definition(self, number: int) -> IndexDefinition:

@@ -63,9 +63,19 @@ class PersistentIndex:
             if not self.has_array and all(len(path) == 1 for path in self.fields)
             else None
         )
+        self._loaded: list[Entry] = []
         self._entries = SortedEntries(
             entry for row, document in content for entry in self.entries_of(document, row)
         )
+
+    def load(self, row: int, document: Document) -> None:
+        """Note a stored document; it is found after `finish_loading`."""
+        self._loaded += self.entries_of(document, row)
+
+    def finish_loading(self) -> None:
+        """Sort what was loaded: much cheaper than to insert one by one."""
+        self._entries = SortedEntries(self._loaded)
+        self._loaded = []
 
     def span(self, equal: Sequence[Any], bounds: Range | None) -> Span:
         prefix = tuple(map(sort_key, equal))
@@ -125,7 +135,10 @@ class PersistentIndex:
 
     def is_untouched(self, before: Document, after: Document) -> bool:
         """Return whether both hold the very same values in every attribute that is indexed."""
-        return all(before.get(top) is after.get(top) for top in self._tops)
+        for top in self._tops:  # noqa: SIM110  # every update of every document comes by
+            if before.get(top) is not after.get(top):
+                return False
+        return True
 
     def holder(self, fields: tuple[SortKey, ...], row: int) -> str | None:
         """Return the key of a document other than that of `row` that is found under `fields`."""

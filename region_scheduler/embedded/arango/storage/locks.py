@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from random import Random
 
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Document
@@ -13,6 +15,9 @@ Lock = tuple[int, Hashable]
 """A collection's number and a key, or an index's number and the sort keys of a unique entry."""
 
 
+_DISTURBED_SHARE = 0.5
+
+
 class LockTable:
     """Locks of stream transactions; an owner is the transaction's id.
 
@@ -20,14 +25,30 @@ class LockTable:
     """
 
     def __init__(self) -> None:
+        self._disturbance: Random | None = None
+        self._is_undisturbed = True
         self._owners: dict[Lock, str] = {}
         self._exclusive: dict[int, str] = {}
         self._writers: dict[int, set[str]] = {}
 
     @property
     def is_idle(self) -> bool:
-        """Whether no transaction holds or may take any lock."""
-        return not (self._owners or self._exclusive)
+        """Whether no transaction holds any lock."""
+        return not (self._owners or self._exclusive or self._disturbance)
+
+    @contextmanager
+    def disturbed(self, chance: Random) -> Iterator[None]:
+        """Let writes meet conflicts that have no winner: the first, then about every second one.
+
+        Args:
+            chance: Decides which of the later ones.
+        """
+        self._disturbance = chance
+        self._is_undisturbed = True
+        try:
+            yield
+        finally:
+            self._disturbance = None
 
     def open(self, owner: str, writes: Iterable[int], exclusives: Iterable[int]) -> None:
         """Enter a transaction's declared collections.
@@ -60,6 +81,10 @@ class LockTable:
         Raises:
             ArangoError: 1200 for a key or an index entry, 18 for a collection.
         """
+        if self._disturbance is not None:
+            is_first, self._is_undisturbed = self._is_undisturbed, False
+            if is_first or self._disturbance.random() < _DISTURBED_SHARE:
+                raise ArangoError(1200, "write-write conflict")
         if self._exclusive.get(collection.number, owner) != owner:
             raise ArangoError(18, "timeout waiting to lock collection")
         for lock in locks:

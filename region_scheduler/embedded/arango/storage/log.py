@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS catalog (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS bounds (name TEXT PRIMARY KEY, value INTEGER) STRICT;
 """
-_CHECKPOINT_PAGES = 4000
+# 64 MB: pages that change again and again reach the database file once per checkpoint.
+_CHECKPOINT_PAGES = 16_000
 _COMPACT_SHARE = 0.5
 
 

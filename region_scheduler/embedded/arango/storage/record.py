@@ -75,6 +75,15 @@ class DocumentCache:
             self._used = 0
 
 
+def decode(text: bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: It is none.
+    """
+    return orjson.loads(text)
+
+
 def encode(value: Any) -> bytes:
     """Return `value` as JSON; integers beyond 64 bit become doubles, as ArangoDB has them."""
     try:

@@ -121,6 +121,18 @@ class Store:
         if is_commit:
             self.finish(transaction.commit())
 
+    def restore(self, horizon: Horizon) -> None:
+        """Set all documents back to a past state, as one commit."""
+        changes: list[tuple[Collection, Record | None, Record | None]] = []
+        for database in self.catalog.databases.values():
+            for collection in database.collections.values():
+                for key, past in horizon.past(collection).items():
+                    present = collection.record(key)
+                    if present is not past:
+                        collection.put(present, past)
+                        changes.append((collection, present, past))
+        self.finish(changes)
+
     # Durability.
 
     def flush(self) -> None:
@@ -169,8 +181,8 @@ class Store:
         row = 0
         for row, number, blob in log.documents():
             document = orjson.loads(blob)
-            record = Record(row, document["_key"], document["_rev"], blob, document)
-            collections[number].put(None, record)
-            collections[number].properties.key_options.saw(record.key)
-            record.document = None
+            record = Record(row, document["_key"], document["_rev"], blob, None)
+            collections[number].load(record, document)
+        for collection in collections.values():
+            collection.finish_loading()
         self.ticks.continue_rows(row + 1)
