@@ -32,6 +32,9 @@ from region_scheduler.errors import Fenced, LostRace
 LOCK_LOST = "lock "
 """How the reason of a requeue begins when another task holds a lock; the lock's name follows."""
 
+CANCEL = "cancel"
+"""The reason of a stop request that ends the task for good; after any other it goes back."""
+
 _BLANK: dict[str, Any] = {"holder": None, "stop_requested": None}
 
 
@@ -258,7 +261,7 @@ def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
     if task.state in FINAL:
         return task
     if task.state is TaskState.RUNNING:
-        return request_stop(task, reason, stamp)
+        return request_stop(task, CANCEL, stamp)
     return _moved(
         task,
         TaskState.CANCELLED,
@@ -302,7 +305,7 @@ def _after(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
 
 def _after_loss(task: Task) -> tuple[TaskState, dict[str, Any]]:
     losses = {"losses": task.losses + 1}
-    if task.stop_requested is not None and task.stop_requested.reason == "cancel":
+    if task.stop_requested is not None and task.stop_requested.reason == CANCEL:
         return TaskState.CANCELLED, losses | {"is_inspect": True}
     may_have_acted = task.is_inspect or task.spec.on_loss is OnLoss.INSPECT
     if task.losses >= task.spec.retry.losses_limit:

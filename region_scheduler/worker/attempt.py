@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,14 @@ from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import RunMode
 from region_scheduler.domain.step import Found, Runner, StepJob
 from region_scheduler.domain.task import SCHEMA, Exit, ExitKind, Holder, Task, Verdict
-from region_scheduler.domain.transitions import Stamp, complete, record_verdict, requeue, start
+from region_scheduler.domain.transitions import (
+    CANCEL,
+    Stamp,
+    complete,
+    record_verdict,
+    requeue,
+    start,
+)
 from region_scheduler.errors import (
     Fenced,
     IllegalMove,
@@ -153,11 +160,10 @@ class AttemptHandler:
         job = self._job(task, holder.receipt_id)
         should_stop = StopWatch(self._graph, task, self._clock, self._timings.renew_every_s).ask
         try:
+            ended = None
             if task.is_inspect:
                 ended = self._inspect(runner, job, task, holder, should_stop)
-                if ended is not None:
-                    return ended
-            return runner.run(job, should_stop)
+            return _by_wish(ended or runner.run(job, should_stop), should_stop())
         finally:
             shutil.rmtree(job.work_dir, ignore_errors=True)
 
@@ -172,6 +178,10 @@ class AttemptHandler:
         """Look before doing; None means that the attempt goes on."""
         found = runner.inspect(job, should_stop)
         if found.verdict is Verdict.UNDECIDED:
+            if should_stop():
+                return Exit(kind=ExitKind.CANCELLED, message="stopped while it was inspecting")
+            if self._seconds_left() <= self._timings.stop_s:
+                return Exit(kind=ExitKind.FENCED, message="the lease ran out while it inspected")
             return Exit(kind=ExitKind.AWAIT, message=f"cannot tell what was done: {found.detail}")
         record = partial(
             record_verdict,
@@ -266,6 +276,13 @@ class StopWatch:
         elif found.stop_requested is not None:
             self._wish = found.stop_requested.reason
         return self._wish
+
+
+def _by_wish(ended: Exit, wish: str) -> Exit:
+    """Return the end as the wish to stop meant it: only a cancel ends the task for good."""
+    if ended.kind is ExitKind.CANCELLED and wish != CANCEL:
+        return replace(ended, kind=ExitKind.HAND_BACK)
+    return ended
 
 
 def _found_done(found: Found) -> Exit:
