@@ -131,7 +131,8 @@ def test_a_batch_that_breaks_off_tells_what_it_knows(
     engine: GraphServer, faulty_graph: ArangoGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts are sent one by one: those before the break are definite, the others unknown."""
-    send = faulty_graph.tasks._collection.insert_many
+    tasks: Any = faulty_graph.tasks
+    send = tasks._collection.insert_many
     sent: list[int] = []
 
     def counted(documents: list[Any]) -> Any:
@@ -140,7 +141,7 @@ def test_a_batch_that_breaks_off_tells_what_it_knows(
             engine.inject(F.READ_ONLY, path="/_api/document/tasks", times=1)
         return send(documents)
 
-    monkeypatch.setattr(faulty_graph.tasks._collection, "insert_many", counted)
+    monkeypatch.setattr(tasks._collection, "insert_many", counted)
     written = faulty_graph.tasks.insert([a_task(f"t{n}") for n in range(2_500)])
 
     assert sent == [1_000, 1_000]

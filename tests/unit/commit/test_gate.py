@@ -261,7 +261,8 @@ def test_commit_one_returns_the_document_or_raises() -> None:
         commit_one(store, Change("d1", refusing(Fenced(held="1", current="2"))))
 
 
-@given(st.lists(st.sampled_from(Luck), max_size=40), st.integers(1, 6))
+# Fewer faults than the gate has rounds: running out of them is tested above.
+@given(st.lists(st.sampled_from(Luck), max_size=10), st.integers(1, 6))
 def test_whatever_happens_nobody_signs_twice_and_every_outcome_is_true(
     luck: list[Luck], writer_count: int
 ) -> None:
@@ -277,7 +278,7 @@ def test_whatever_happens_nobody_signs_twice_and_every_outcome_is_true(
 
 
 @given(
-    st.lists(st.sampled_from(Luck), max_size=60),
+    st.lists(st.sampled_from(Luck), max_size=10),
     st.permutations([f"d{n}" for n in range(4)]),
     st.integers(0, 3),
 )
