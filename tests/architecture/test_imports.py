@@ -32,6 +32,15 @@ PLANTED = {
     "local/x.py": ("from fastapi import FastAPI", "FastAPI lives in"),
     "drivers/celery/x.py": ("import lark", "The AQL parser lives in"),
     "embedded/x.py": ("import region_scheduler.errors", "Every folder has a layer"),
+    "resources/x.py": ("import region_scheduler.resources.y", "No two siblings import each other"),
+}
+SKELETON = {
+    "errors.py": "",
+    "embedded/engine.py": "",
+    "scheduling/tick.py": "",
+    "drivers/arango/client.py": "",
+    "resources/x.py": "",
+    "resources/y.py": "import region_scheduler.resources.x\n",
 }
 
 
@@ -57,13 +66,12 @@ def test_the_import_contracts_hold() -> None:
 def test_a_planted_import_breaks_its_contract(planted: str, tmp_path: Path) -> None:
     line, contract = PLANTED[planted]
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for name in ("errors.py", "scheduling/tick.py", "drivers/arango/client.py", planted):
+    for name, text in {**SKELETON, planted: line + "\n"}.items():
         path = tmp_path / "region_scheduler" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        path.write_text(text)
         for folder in path.relative_to(tmp_path).parents[:-1]:
             (tmp_path / folder / "__init__.py").touch()
-    (tmp_path / "region_scheduler" / planted).write_text(line + "\n")
 
     ended = lint_imports(tmp_path)
 
