@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from region_scheduler.embedded.arango.aql import syntax
 from region_scheduler.embedded.arango.aql.expressions import Compiler
-from region_scheduler.embedded.arango.aql.scope import Closure, Scope
-from region_scheduler.embedded.arango.aql.walk import is_movable, names
+from region_scheduler.embedded.arango.aql.scope import Closure, Frame, Scope
+from region_scheduler.embedded.arango.aql.walk import alternatives, is_movable, names
 
 # One part of an attribute path: its name, or the bind parameter that holds it.
 PathPart: TypeAlias = str | syntax.Bind
@@ -39,6 +39,8 @@ class Condition:
 def analyse(compiler: Compiler, variable: str, node: syntax.Expression, scope: Scope) -> Condition:
     """Return the condition in the form `variable.path operator value`, as far as it has one."""
     test = compiler.expression(node, scope)
+    if isinstance(node, syntax.Binary) and node.operator == "or":
+        return _alternatives(compiler, variable, node, scope, test)
     if not isinstance(node, syntax.Binary) or node.operator not in {*_FLIPPED, "in"}:
         return Condition(test, node)
     left, right = path_of(node.left, variable), path_of(node.right, variable)
@@ -49,6 +51,28 @@ def analyse(compiler: Compiler, variable: str, node: syntax.Expression, scope: S
         kind = "contains" if node.operator == "in" else _FLIPPED[node.operator]
         return Condition(test, node, kind, right, compiler.expression(node.left, scope))
     return Condition(test, node)
+
+
+def _alternatives(
+    compiler: Compiler, variable: str, node: syntax.Expression, scope: Scope, test: Closure
+) -> Condition:
+    """Read `x.a == 1 OR x.a IN [2, 3]` as one IN, if all alternatives are about one attribute."""
+    parts = [analyse(compiler, variable, part, scope) for part in alternatives(node)]
+    paths = {part.path for part in parts}
+    if len(paths) != 1 or not all(part.kind in ("==", "in") and part.value for part in parts):
+        return Condition(test, node)
+
+    def values(frame: Frame) -> list[Any]:
+        found: list[Any] = []
+        for part in parts:
+            value = part.value(frame) if part.value else None
+            if part.kind == "==":
+                found.append(value)
+            elif type(value) is list:
+                found += value
+        return found
+
+    return Condition(test, node, "in", paths.pop(), values)
 
 
 def path_of(node: syntax.Expression, variable: str) -> Path:
@@ -70,10 +94,11 @@ def path_of(node: syntax.Expression, variable: str) -> Path:
         elif isinstance(node, syntax.Expansion):
             if not _is_plain(node):
                 return ()
-            tail = path_of(node.projection, "CURRENT") if node.projection is not None else ()
-            if node.projection is not None and not tail:
-                return ()
+            is_whole = node.access == syntax.Name("CURRENT")
+            tail = () if is_whole else path_of(node.access, "CURRENT")
             head = path_of(node.target, variable)
+            if not (is_whole or tail):
+                return ()
             if not head or not isinstance(head[-1], str) or parts:
                 return ()
             return (*head[:-1], head[-1] + "[*]", *tail)
@@ -91,7 +116,12 @@ def _index_part(key: syntax.Expression) -> PathPart | None:
 
 
 def _is_plain(node: syntax.Expansion) -> bool:
-    return node.depth == 1 and node.condition is None and node.limit is None
+    return (
+        node.depth == 1
+        and node.condition is None
+        and node.limit is None
+        and node.projection is None
+    )
 
 
 def resolved(path: Path, bind: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -124,7 +124,7 @@ def _parse_text(text: str) -> int | None:
     )
     if not (1 <= parts.month <= 12 and 1 <= parts.day <= 31):
         return None
-    if hour > 24 or minute > 59 or second > 59 or (hour == 24 and (minute or second)):
+    if hour > 23 or minute > 59 or second > 59:
         return None
     instant = parts.instant() - _offset(match["zone"])
     return instant if DATE_MIN <= instant <= DATE_MAX else None

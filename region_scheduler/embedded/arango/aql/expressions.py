@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from region_scheduler.embedded.arango.aql import syntax
-from region_scheduler.embedded.arango.aql.convert import to_string, truthy
+from region_scheduler.embedded.arango.aql.convert import to_integer, to_string, truthy
 from region_scheduler.embedded.arango.aql.scope import (
     Closure,
     Frame,
@@ -44,6 +44,8 @@ def name(compiler: Compiler, node: syntax.Name, scope: Scope) -> Closure:
     slot = scope.find(node.name)
     if slot is not None:
         return lambda frame: frame[slot]
+    if node.is_variable:
+        raise ArangoError(1512, f"AQL: use of unknown variable '{node.name}' in object literal")
     return collection(compiler, node, scope)
 
 
@@ -171,7 +173,9 @@ def expansion(compiler: Compiler, node: syntax.Expansion, scope: Scope) -> Closu
     inner = Scope(parent=scope)
     slot = compiler.layout.redeclare(inner, "CURRENT")
     condition = _optional(compiler, node.condition, inner)
-    projection = _optional(compiler, node.projection, inner)
+    access = node.access if node.projection is None else node.projection
+    is_plain = access == syntax.Name("CURRENT")
+    projection = None if is_plain else compiler.expression(access, inner)
     limit = node.limit and tuple(compiler.expression(part, scope) for part in node.limit)
     levels = node.depth - 1
 
@@ -180,7 +184,9 @@ def expansion(compiler: Compiler, node: syntax.Expansion, scope: Scope) -> Closu
         if type(source) is not list:
             return []
         items = flatten(source, levels) if levels else source
-        skip, left = (int(part(frame)) for part in limit) if limit else (0, len(items))
+        skip, left = (to_integer(part(frame)) for part in limit) if limit else (0, len(items))
+        if skip < 0:
+            return []
         result = []
         for item in items:
             frame[slot] = item

@@ -132,7 +132,7 @@ def key_of(selector: Any) -> str:
     """Return the key that a selector (key, or object with `_key`) stands for.
 
     Raises:
-        ArangoError: 1221 or 1227 if it stands for none.
+        ArangoError: 1221, 1226 or 1227 if it stands for none.
     """
     if type(selector) is str:
         return selector
@@ -144,7 +144,9 @@ def key_of(selector: Any) -> str:
     document_id = selector.get("_id")
     if key is None and type(document_id) is str:
         return document_id.partition("/")[2]
-    raise ArangoError(1221 if key is not None else 1227, "illegal document key")
+    if key is None:
+        raise ArangoError(1226, "missing document key")
+    raise ArangoError(1221, "illegal document key")
 
 
 def _remove(

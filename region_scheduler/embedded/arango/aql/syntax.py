@@ -31,9 +31,14 @@ class CollectionBind:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable, or a collection if no variable has the name."""
+    """A variable, or a collection if no variable has the name.
+
+    Attributes:
+        is_variable: It can only be a variable, as in `{name}`.
+    """
 
     name: str
+    is_variable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,8 @@ class Expansion:
 
     Attributes:
         depth: Number of asterisks; each above one flattens a level.
-        projection: RETURN part, or the accessors behind the bracket, over `CURRENT`; or None.
+        projection: RETURN part; with it, accessors behind the bracket do not count.
+        access: `CURRENT` with the accessors behind the bracket.
     """
 
     target: Expression
@@ -74,6 +80,7 @@ class Expansion:
     condition: Expression | None = None
     limit: tuple[Expression, Expression] | None = None
     projection: Expression | None = None
+    access: Expression = Name("CURRENT")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from lark import Token, Transformer, v_args
 
 from region_scheduler.embedded.arango.aql import syntax
-from region_scheduler.embedded.arango.errors import ArangoError
 
 _OPERATORS: Final = {
     "EQ": "==",
@@ -41,15 +42,21 @@ Accessor = Callable[[Any], Any]
 
 
 class _Inline(NamedTuple):
-    """An expansion that still waits for its target and the accessors behind it."""
+    """An expansion that still waits for its target."""
 
     depth: int
     condition: Any
     limit: Any
     projection: Any
 
+    def of(self, target: Any) -> syntax.Expansion:
+        """Return the expansion of a target."""
+        return syntax.Expansion(
+            target, self.depth, self.condition, self.limit, self.projection, _CURRENT
+        )
 
-def _number(text: str) -> int | float:
+
+def _number(text: str) -> int | float | None:
     lower = text.lower()
     if lower.startswith("0x"):
         return int(lower, base=16)
@@ -57,31 +64,34 @@ def _number(text: str) -> int | float:
         return int(lower, base=2)
     if "." in lower or "e" in lower:
         value = float(lower)
-        if value in (float("inf"), float("-inf")):
-            raise ArangoError(1504, "number value out of range")
-        return value
+        # A number that no double can hold is null.
+        return value if math.isfinite(value) else None
     number = int(lower)
     return number if number < 2**63 else float(number)
 
 
 def _apply(target: Any, accessors: list[Any]) -> Any:
-    """Hang accessors on a target; those behind an expansion act on each of its elements."""
-    for position, accessor in enumerate(accessors):
+    """Hang accessors on a target; those behind an expansion act on each of its elements.
+
+    A second `[*]` expands each element too, as `a[*].b[*]` shows; `[**]` takes the whole result.
+    """
+    is_expanded = False
+    for accessor in accessors:
         if not isinstance(accessor, _Inline):
-            target = accessor(target)
-            continue
-        rest = accessors[position + 1 :]
-        if rest and isinstance(rest[0], _Inline):
-            # x[*][**]: the second works on the result of the first.
-            target = syntax.Expansion(target, *accessor)
-            continue
-        projection = accessor.projection
-        if rest:
-            projection = _apply(_CURRENT if projection is None else projection, rest)
-        return syntax.Expansion(
-            target, accessor.depth, accessor.condition, accessor.limit, projection
-        )
+            target = _deepened(target, accessor) if is_expanded else accessor(target)
+        elif is_expanded and accessor.depth == 1:
+            target = replace(target, access=accessor.of(target.access))
+        else:
+            target = accessor.of(target)
+            is_expanded = True
     return target
+
+
+def _deepened(expansion: syntax.Expansion, accessor: Accessor) -> syntax.Expansion:
+    """Hang an accessor on the elements of the innermost expansion."""
+    if isinstance(expansion.access, syntax.Expansion):
+        return replace(expansion, access=_deepened(expansion.access, accessor))
+    return replace(expansion, access=accessor(expansion.access))
 
 
 @v_args(inline=True)
@@ -199,7 +209,7 @@ class ExpressionTree(Transformer[Token, syntax.Query]):
         return key, value
 
     def shorthand(self, name: str) -> Any:
-        return syntax.Literal(name), syntax.Name(name)
+        return syntax.Literal(name), syntax.Name(name, is_variable=True)
 
     def computed_key(self, value: Any) -> Any:
         return value

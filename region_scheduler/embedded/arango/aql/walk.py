@@ -49,11 +49,20 @@ def is_movable(node: Any) -> bool:
 
 def conjuncts(condition: syntax.Expression) -> list[syntax.Expression]:
     """Return the parts that `and` joins, in order."""
+    return _joined(condition, "and")
+
+
+def alternatives(condition: syntax.Expression) -> list[syntax.Expression]:
+    """Return the parts that `or` joins, in order."""
+    return _joined(condition, "or")
+
+
+def _joined(condition: syntax.Expression, operator: str) -> list[syntax.Expression]:
     parts: list[syntax.Expression] = []
     pending = [condition]
     while pending:
         current = pending.pop()
-        if isinstance(current, syntax.Binary) and current.operator == "and":
+        if isinstance(current, syntax.Binary) and current.operator == operator:
             pending += [current.right, current.left]
         else:
             parts.append(current)

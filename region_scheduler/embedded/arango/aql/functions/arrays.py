@@ -311,7 +311,7 @@ def _slice(run: Run, array: Any, start: Any, length: Any = None) -> Any:
 def _reverse(run: Run, value: Any) -> Any:
     if type(value) is list:
         return value[::-1]
-    if type(value) is dict:
-        run.warn(1542, "REVERSE")
-        return None
-    return to_string(value)[::-1]
+    if type(value) is str:
+        return value[::-1]
+    run.warn(1542, "REVERSE")
+    return None

@@ -42,7 +42,7 @@ def _collection_count(run: Run, name: Any) -> int:
     return run.view(to_string(name)).count()
 
 
-@function("COLLECTIONS", 0)
+@function("COLLECTIONS", 0, reads_documents=True)
 def _collections(run: Run) -> list[dict[str, Any]]:
     return [{"_id": run.view(name).id, "name": name} for name in run.session.collections()]
 

@@ -12,6 +12,7 @@ from region_scheduler.embedded.arango.aql.convert import is_number, json_text, t
 from region_scheduler.embedded.arango.aql.dates import iso_text
 from region_scheduler.embedded.arango.aql.functions.registry import function
 from region_scheduler.embedded.arango.aql.run import Run
+from region_scheduler.embedded.arango.errors import ArangoError
 
 _CASTAGNOLI: Final = 0x82F63B78
 _OCTET: Final = re.compile(r"0|[1-9]\d{0,2}")
@@ -159,11 +160,10 @@ def _uuid(run: Run) -> str:
 
 
 @function("RANDOM_TOKEN", 1)
-def _random_token(run: Run, length: Any) -> str | None:
+def _random_token(run: Run, length: Any) -> str:
     count = to_integer(length)
     if not 0 <= count <= 65536:
-        run.warn(1542, "RANDOM_TOKEN")
-        return None
+        raise ArangoError(1542, "AQL: invalid argument type in call to function 'RANDOM_TOKEN()'")
     return "".join(run.options.chance.choices(_LETTERS, k=count))
 
 

@@ -111,7 +111,7 @@ def _objects(run: Run, arguments: tuple[Any, ...], name: str) -> list[dict[str, 
     return list(parts)
 
 
-@function("MERGE", 0, None)
+@function("MERGE", 1, None)
 def _merge(run: Run, *arguments: Any) -> Any:
     parts = _objects(run, arguments, "MERGE")
     if parts is None:
