@@ -75,7 +75,9 @@ class ArangoTasks(ArangoDocuments[Task]):
         self, run: RunId, states: Sequence[TaskState] = (), limit: int = 100_000
     ) -> list[Task]:
         """Return the tasks of `run`, in `states` only if any are given."""
-        return self.listed("of_run", run=run, states=list(states), limit=limit)
+        if not states:
+            return self.listed("of_run", run=run, limit=limit)
+        return self.listed("of_run_in_states", run=run, states=list(states), limit=limit)
 
     def named(self, run: RunId, name: str) -> Task | None:
         """Return the task of `run` with that name."""
