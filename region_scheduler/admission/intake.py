@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from region_scheduler.admission.saga import AdmissionSaga
@@ -17,6 +18,7 @@ from region_scheduler.domain.content import content_digest
 from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import Incarnation, RunId
 from region_scheduler.domain.run import Run
+from region_scheduler.domain.task import TaskSpec
 from region_scheduler.errors import InvalidGraph, ensure
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock, Ids
@@ -38,11 +40,27 @@ def checked(plan: Plan) -> Dag:
     """Return the plan's graph, or refuse the plan; nothing is written either way.
 
     Raises:
-        InvalidGraph, CyclicGraph: As `Dag.checked`; also an empty graph.
+        InvalidGraph, CyclicGraph: As `Dag.checked`; also an empty graph, and locks that a task
+            could never get.
     """
     if not plan.tasks:
         raise InvalidGraph(problems=["it has no nodes"])
+    problems = [problem for spec in plan.tasks for problem in _lock_problems(spec)]
+    if problems:
+        raise InvalidGraph(problems=problems)
     return Dag.checked([spec.name for spec in plan.tasks], plan.edges)
+
+
+def _lock_problems(spec: TaskSpec) -> list[str]:
+    units: Counter[str] = Counter()
+    for need in spec.locks:
+        units[need.resource] += need.units
+    return [
+        f"{spec.name!r} takes {units[need.resource]} units of {need.resource!r},"
+        f" which has {need.capacity}"
+        for need in spec.locks
+        if not (need.units >= 1 and units[need.resource] <= need.capacity)
+    ]
 
 
 class Intake:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from region_scheduler.admission.rows import metadata_rows
 from region_scheduler.commit.create import create
-from region_scheduler.commit.gate import Change, commit, commit_one
+from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.admission import Admission, AdmissionState, finished
 from region_scheduler.domain.content import content_digest
 from region_scheduler.domain.ids import TaskId, task_id
-from region_scheduler.domain.run import Run, zone_taken
+from region_scheduler.domain.run import Run
+from region_scheduler.domain.states import RUN_ENDED
 from region_scheduler.domain.task import Task
-from region_scheduler.errors import OutcomeUnknown, ensure
+from region_scheduler.errors import Fenced, OutcomeUnknown, ensure
 from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.lifecycle.zones import take_zone
 from region_scheduler.ports.backlog import Metadata
 from region_scheduler.ports.records import GraphStores
 
@@ -39,8 +42,10 @@ class AdmissionSaga:
     def carry_out(self, admission: Admission) -> Run:
         """Write what is missing, publish the run, close the admission, unlock the roots.
 
+        If another epoch took the admission over, closing it is left to that one: the run that
+        stands there is the same.
+
         Raises:
-            Fenced: Another epoch took the admission over; what this one wrote is the same.
             Unavailable, OutcomeUnknown: Part of it may be done; call again.
         """
         tasks = _tasks_of(admission)
@@ -55,10 +60,11 @@ class AdmissionSaga:
         (published,) = create(self._graph.runs, [_run_of(admission)])
         run = published.value
         close = partial(finished, epoch=admission.epoch, state=AdmissionState.DONE)
-        commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
-        if run.zone:
-            commit(self._graph.zones, [Change(run.zone, partial(zone_taken, run=run.id))])
-        self._settler.unlock_run(run)
+        with suppress(Fenced):
+            commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
+        if run.state not in RUN_ENDED:
+            take_zone(self._graph, run)
+            self._settler.unlock_run(run)
         return run
 
     def _insert_tasks(self, tasks: Sequence[Task]) -> None:

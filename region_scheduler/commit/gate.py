@@ -79,10 +79,10 @@ def commit(store: Documents[D], changes: Sequence[Change[D]]) -> list[Outcome[D]
     outcomes: list[Outcome[D] | None] = [None] * len(changes)
     current: list[D | None] = [change.known for change in changes]
     wanted: list[D | None] = [None] * len(changes)
-    lost: set[int] = set()  # an answer to the write in `wanted` was lost: it is repeated as it is
+    lost: set[int] = set()  # an answer was lost, and the document was not read since
     for _ in range(_ROUNDS_MAX):
         unread = [i for i, o in enumerate(outcomes) if o is None and current[i] is None]
-        _read(store, changes, unread, current, outcomes)
+        _read(store, changes, unread, current, outcomes, lost)
         for i, change in enumerate(changes):
             if outcomes[i] is None and wanted[i] is None:
                 wanted[i], outcomes[i] = _decided(change, current[i])
@@ -91,7 +91,7 @@ def commit(store: Documents[D], changes: Sequence[Change[D]]) -> list[Outcome[D]
             break
         _write(store, open_, current, wanted, outcomes, lost)
     return [
-        o if o is not None else _given_up(changes[i].id, wanted[i]) for i, o in enumerate(outcomes)
+        o if o is not None else _given_up(changes[i].id, i in lost) for i, o in enumerate(outcomes)
     ]
 
 
@@ -117,6 +117,7 @@ def _read(
     unread: Sequence[int],
     current: list[D | None],
     outcomes: list[Outcome[D] | None],
+    lost: set[int],
 ) -> None:
     if not unread:
         return
@@ -124,8 +125,11 @@ def _read(
         found = store.read([changes[i].id for i in unread])
     except Unavailable as error:
         for i in unread:
-            outcomes[i] = Outcome(Fate.REFUSED, error=error)
+            # Who lost an answer and then cannot look must not say that nothing was done.
+            is_open = i in lost
+            outcomes[i] = _given_up(changes[i].id, is_open) if is_open else _refused(None, error)
         return
+    lost.difference_update(unread)
     for i, value in zip(unread, found, strict=True):
         current[i] = value
         if value is None:
@@ -157,12 +161,11 @@ def _write(
     try:
         written = store.write([(before, after) for _, before, after in pairs])
     except Unavailable as error:
-        for i, before, after in pairs:
+        for i, before, _ in pairs:
             is_open = i in lost
-            outcomes[i] = _given_up(before.id, after) if is_open else _refused(before, error)
+            outcomes[i] = _given_up(before.id, is_open) if is_open else _refused(before, error)
         return
     for (i, before, _), answer in zip(pairs, written, strict=True):
-        lost.discard(i)
         match answer.result:
             case WriteResult.APPLIED:
                 outcomes[i] = Outcome(Fate.COMMITTED, answer.value)
@@ -175,12 +178,12 @@ def _write(
                 lost.add(i)
 
 
-def _refused(value: D, error: RegionSchedulerError) -> Outcome[D]:
+def _refused(value: D | None, error: RegionSchedulerError) -> Outcome[D]:
     return Outcome(Fate.REFUSED, value, error)
 
 
-def _given_up(id_: str, wanted: D | None) -> Outcome[D]:
-    if wanted is not None:
+def _given_up(id_: str, is_lost: bool) -> Outcome[D]:
+    if is_lost:
         unknown = OutcomeUnknown(dependency="graph store", detail=f"write of {id_}")
         return Outcome(Fate.UNKNOWN, error=unknown)
     return Outcome(

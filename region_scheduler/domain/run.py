@@ -54,6 +54,11 @@ class Run:
     reason: str = ""
     is_paused: bool = False
 
+    @property
+    def needs_zone(self) -> bool:
+        """Whether it changes a zone, so that nothing may start before it holds that zone."""
+        return bool(self.zone) and self.mode is not RunMode.PLAN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zone:
@@ -63,6 +68,7 @@ class Zone:
         id: Key; see `ids.zone_key`.
         parameters: As given; typed by the zone type.
         active_run: The mutating run that holds it; empty while none does.
+        active_round: The round of that run; the end of an earlier round does not free the zone.
     """
 
     id: str
@@ -75,6 +81,7 @@ class Zone:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     regions: tuple[str, ...]
     active_run: str = ""
+    active_round: int = 0
     created_at: datetime
 
 
@@ -116,7 +123,7 @@ def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: d
         can_move: Whether any task is active or could be unlocked.
         at: Wall time for display.
     """
-    if run.state in RUN_ENDED or can_move:
+    if run.state in RUN_ENDED or run.state is RunState.ADMITTED or can_move:
         return run
     total = sum(state_counts.values())
     if total != run.task_count:
@@ -136,29 +143,38 @@ def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: d
 
 
 def reopened(run: Run) -> Run:
-    """Open the next round of an ended run; nothing becomes ready before this is written.
+    """Begin the next round of an ended run; nothing becomes ready before this is written.
+
+    It stays `admitted`, and cannot end, until `opened` says that its tasks are moved.
 
     Raises:
         LostRace: The run has not ended, or was refused for good.
     """
     if run.state not in RUN_ENDED or run.state is RunState.REFUSED:
         raise LostRace(thing=f"run {run.id}", winner=f"nobody: it is {run.state}")
-    return replace(run, state=RunState.RUNNING, round=run.round + 1, ended_at=None, reason="")
+    return replace(run, state=RunState.ADMITTED, round=run.round + 1, ended_at=None, reason="")
 
 
-def zone_taken(zone: Zone, run: str) -> Zone:
-    """Give a free zone to a mutating run.
+def opened(run: Run, round_: int) -> Run:
+    """Let round `round_` run, its tasks being moved; a later or ended round stays as it is."""
+    is_opening = run.state is RunState.ADMITTED and run.round == round_
+    return replace(run, state=RunState.RUNNING) if is_opening else run
+
+
+def zone_taken(zone: Zone, run: str, round_: int) -> Zone:
+    """Give a free zone to a round of a mutating run; a run may keep it for its next round.
 
     Raises:
         LostRace: Another run holds it.
     """
-    if zone.active_run == run:
-        return zone
-    if zone.active_run:
+    if zone.active_run and zone.active_run != run:
         raise LostRace(thing=f"zone {zone.name}", winner=zone.active_run)
-    return replace(zone, active_run=run)
+    if zone.active_run and zone.active_round >= round_:
+        return zone
+    return replace(zone, active_run=run, active_round=round_)
 
 
-def zone_freed(zone: Zone, run: str) -> Zone:
-    """Free the zone if `run` holds it."""
-    return replace(zone, active_run="") if zone.active_run == run else zone
+def zone_freed(zone: Zone, run: str, round_: int) -> Zone:
+    """Free the zone if `run` holds it for `round_` or an earlier one."""
+    is_held = zone.active_run == run and zone.active_round <= round_
+    return replace(zone, active_run="", active_round=0) if is_held else zone

@@ -67,7 +67,11 @@ def move(current: TaskState, target: TaskState) -> TaskState:
 
 
 class RunState(StrEnum):
-    """Where a run is; derived from its tasks, the end written once a round."""
+    """Where a run is; derived from its tasks, the end written once a round.
+
+    `admitted` means that a further round is being opened: its tasks are not all moved yet, so that
+    what they look like says nothing about an end.
+    """
 
     ADMITTED = "admitted"
     RUNNING = "running"

@@ -131,6 +131,9 @@ def complete(task: Task, token: Token, holder: Holder, ended: Exit, at: datetime
         return task
     _require(task, token, TaskState.RUNNING, holder.receipt_id)
     target, counted = _after(task, ended)
+    if target not in FINAL and _is_cancel_wanted(task):
+        # The wish would be forgotten with the holder; the doubt, if there is one, stays recorded.
+        target, counted = TaskState.CANCELLED, {"is_inspect": _is_doubtful(task, ended)}
     common: dict[str, Any] = {
         **counted,
         "holder": None,
@@ -227,7 +230,14 @@ def answer(
         return task
     target = TaskState.DONE if is_yes else TaskState.FAILED
     return _moved(
-        task, target, EventKind.ANSWERED, stamp, detail=detail, reason=detail, outputs=outputs
+        task,
+        target,
+        EventKind.ANSWERED,
+        stamp,
+        detail=detail,
+        reason=detail,
+        outputs=outputs,
+        is_inspect=task.is_inspect and not is_yes,
     )
 
 
@@ -270,6 +280,7 @@ def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
         detail=reason,
         reason=reason,
         token=task.token.left(),
+        is_inspect=task.is_inspect or task.state is TaskState.IN_DOUBT,
         **_BLANK,
     )
 
@@ -292,9 +303,9 @@ def _after(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
         case ExitKind.AWAIT:
             return TaskState.AWAITING, {}
         case ExitKind.IN_DOUBT:
-            return TaskState.IN_DOUBT, {}
+            return _inspected_or_asked(task), {"is_inspect": True}
         case ExitKind.FENCED:
-            return _by_on_loss(task), {}
+            return _by_on_loss(task), {"is_inspect": _may_have_acted(task)}
         case ExitKind.HAND_BACK:
             return back, {}
         case ExitKind.CANCELLED:
@@ -305,12 +316,12 @@ def _after(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
 
 def _after_loss(task: Task) -> tuple[TaskState, dict[str, Any]]:
     losses = {"losses": task.losses + 1}
-    if task.stop_requested is not None and task.stop_requested.reason == CANCEL:
+    if _is_cancel_wanted(task):
         return TaskState.CANCELLED, losses | {"is_inspect": True}
-    may_have_acted = task.is_inspect or task.spec.on_loss is OnLoss.INSPECT
+    counted = losses | {"is_inspect": _may_have_acted(task)}
     if task.losses >= task.spec.retry.losses_limit:
-        return TaskState.FAILED, losses | {"is_inspect": may_have_acted}
-    return _by_on_loss(task), losses | ({"is_inspect": True} if may_have_acted else {})
+        return TaskState.FAILED, counted
+    return _by_on_loss(task), counted
 
 
 def _by_on_loss(task: Task) -> TaskState:
@@ -318,9 +329,29 @@ def _by_on_loss(task: Task) -> TaskState:
     if task.spec.on_loss is OnLoss.HOLD:
         return TaskState.AWAITING
     if task.is_inspect or task.spec.on_loss is OnLoss.INSPECT:
-        is_tired = task.inspections >= task.spec.retry.inspections_limit
-        return TaskState.AWAITING if is_tired else TaskState.IN_DOUBT
+        return _inspected_or_asked(task)
     return TaskState.READY
+
+
+def _inspected_or_asked(task: Task) -> TaskState:
+    """Return where a doubt goes: to the next inspection, or to a person after too many."""
+    is_tired = task.inspections >= task.spec.retry.inspections_limit
+    return TaskState.AWAITING if is_tired else TaskState.IN_DOUBT
+
+
+def _may_have_acted(task: Task) -> bool:
+    """Say whether a holder that was lost or broken off leaves a doubt."""
+    return task.is_inspect or task.spec.on_loss is not OnLoss.RETRY
+
+
+def _is_doubtful(task: Task, ended: Exit) -> bool:
+    if ended.kind is ExitKind.FENCED:
+        return _may_have_acted(task)
+    return task.is_inspect or ended.kind is ExitKind.IN_DOUBT
+
+
+def _is_cancel_wanted(task: Task) -> bool:
+    return task.stop_requested is not None and task.stop_requested.reason == CANCEL
 
 
 def _require(

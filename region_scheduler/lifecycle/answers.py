@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from region_scheduler.commit.gate import Change, commit
-from region_scheduler.domain.task import Task
+from region_scheduler.domain.ids import digest_of
+from region_scheduler.domain.task import EventKind, Task
 from region_scheduler.domain.transitions import Stamp, answer
 from region_scheduler.ports.records import Answer, GraphStores
 from region_scheduler.ports.time import Clock
@@ -20,10 +21,10 @@ def apply_answers(graph: GraphStores, awaiting: Sequence[Task], clock: Clock) ->
     """
     if not awaiting:
         return []
+    asking = {task.id: task for task in awaiting}
     by_task: dict[str, Answer] = {}
-    submissions = {task.id: task.submission for task in awaiting}
-    for found in graph.answers.for_tasks([task.id for task in awaiting]):
-        if found.submission == submissions[found.task]:
+    for found in graph.answers.for_tasks(list(asking)):
+        if found.id == answer_id(asking[found.task], found.name, found.actor):
             by_task.setdefault(found.task, found)
     at = clock.now()
     changes = [
@@ -43,6 +44,16 @@ def apply_answers(graph: GraphStores, awaiting: Sequence[Task], clock: Clock) ->
     ]
     outcomes = commit(graph.tasks, changes)
     return [o.value for o in outcomes if o.is_ours and o.value is not None]
+
+
+def answer_id(task: Task, name: str, actor: str) -> str:
+    """Return the key of an actor's answer to what a task asks now, or will ask next.
+
+    A task that was refused and then resumed asks anew: what was answered before closes no question
+    but its own.
+    """
+    asked = sum(entry.kind is EventKind.ANSWERED for entry in task.history)
+    return digest_of(task.id, name, str(task.submission), str(asked), actor)
 
 
 def _sentence(given: Answer) -> str:

@@ -8,12 +8,13 @@ from functools import partial
 
 from region_scheduler.commit.gate import Change, Decision, commit
 from region_scheduler.domain.ids import RunId
-from region_scheduler.domain.run import Run, RunMode, ended, zone_freed
+from region_scheduler.domain.run import Run, ended
 from region_scheduler.domain.slot import Slot, is_orphan, release
-from region_scheduler.domain.states import RUN_ENDED, SATISFYING, TaskState
+from region_scheduler.domain.states import ACTIVE, RUN_ENDED, SATISFYING, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import Stamp, unlock
 from region_scheduler.errors import LostRace
+from region_scheduler.lifecycle.zones import free_zone, holds_zone, take_zone
 from region_scheduler.ports.queue import WakeUps
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.tasks import Unlockable
@@ -68,12 +69,15 @@ class Settler:
     def unlock_run(self, run: Run) -> list[Task]:
         """Unlock whatever of `run` can start: its roots once it is published, and what was missed.
 
-        The roots of a mutating run wait until a leader read shows that it holds its zone.
+        The roots of a mutating run wait until a leader read shows that it holds its zone. Nothing
+        of a run that has ended, or was published as refused, is unlocked.
 
         Raises:
             Unavailable, OutcomeUnknown: Call again.
         """
-        may_start = self._holds_zone(run)
+        if run.state in RUN_ENDED:
+            return []
+        may_start = holds_zone(self._graph, run)
         unlocked = self._unlock(
             lambda: [
                 found
@@ -99,30 +103,50 @@ class Settler:
         return [o.value for o in outcomes if o.is_ours and o.value is not None]
 
     def finish(self, run_id: RunId) -> Run | None:
-        """Write the end of a run that cannot move any more, and free its zone.
+        """Write the end of a run that cannot move any more, and hand its zone on.
 
         Returns:
             The ended run, if this call found it ended; None if it goes on.
         """
-        tasks = self._graph.tasks
-        if tasks.has_active(run_id):
+        if self._graph.tasks.has_active(run_id):
             return None
         (run,) = self._graph.runs.read([run_id])
+        if run is not None and run.state not in RUN_ENDED:
+            run = self._end(run)
         if run is None:
             return None
-        if run.state not in RUN_ENDED:
-            counts = tasks.state_counts(run_id)
-            can_move = any(counts.get(state) for state in _ACTIVE) or bool(tasks.ready(run_id, 1))
-            decide = partial(ended, state_counts=counts, can_move=can_move, at=self._clock.now())
-            (outcome,) = commit(
-                self._graph.runs,
-                [Change(run_id, decide, known=run)],
-            )
-            run = outcome.value or run
-        if run.state not in RUN_ENDED:
-            return None
-        self._free_zone(run)
+        if free_zone(self._graph, run):
+            self._hand_on(run.zone)
         return run
+
+    def _end(self, run: Run) -> Run | None:
+        """End `run`, read before its tasks were, if nothing of it moves or can.
+
+        No single read says so: a task may be unlocked after it was counted as pending and before
+        it is looked for as ready. Two equal counts without an active task, around a look for what
+        could be unlocked, do, because within one round a task never returns from an end.
+        """
+        tasks = self._graph.tasks
+        counts = tasks.state_counts(run.id)
+        is_still = not tasks.ready(run.id, 1) and tasks.state_counts(run.id) == counts
+        can_move = not is_still or any(counts.get(state) for state in ACTIVE)
+        at = self._clock.now()
+
+        def decide(now: Run) -> Run:
+            if now.rev != run.rev and now.state not in RUN_ENDED:
+                raise LostRace(thing=f"end of run {run.id}", winner="a write to the run")
+            return ended(now, counts, can_move, at)
+
+        (outcome,) = commit(self._graph.runs, [Change(run.id, decide, known=run)])
+        is_over = outcome.value is not None and outcome.value.state in RUN_ENDED
+        return outcome.value if is_over else None
+
+    def _hand_on(self, zone: str) -> None:
+        """Let the run that has waited longest for the zone start at once."""
+        for run in self._graph.runs.of_zone(zone):
+            if run.needs_zone and take_zone(self._graph, run):
+                self.unlock_run(run)
+                return
 
     def _unlock(self, find: Callable[[], list[Unlockable]]) -> list[Task]:
         """Unlock what `find` returns; ask it again for those whose revision had moved."""
@@ -141,16 +165,6 @@ class Settler:
                 break
         return [task for task in unlocked.values() if task.state is TaskState.READY]
 
-    def _holds_zone(self, run: Run) -> bool:
-        if not run.zone or run.mode is RunMode.PLAN:
-            return True
-        (zone,) = self._graph.zones.read([run.zone])
-        return zone is not None and zone.active_run == run.id
-
-    def _free_zone(self, run: Run) -> None:
-        if run.zone:
-            commit(self._graph.zones, [Change(run.zone, partial(zone_freed, run=run.id))])
-
     def _wake(
         self, unlocked: Sequence[Task], freed: Sequence[Slot], returned: Sequence[Task]
     ) -> None:
@@ -164,15 +178,6 @@ class Settler:
         """Wake the schedulers of `regions`, best effort."""
         for region in sorted(set(regions)):
             self._wake_ups.wake(region)
-
-
-_ACTIVE = (
-    TaskState.READY,
-    TaskState.CLAIMED,
-    TaskState.RUNNING,
-    TaskState.IN_DOUBT,
-    TaskState.AWAITING,
-)
 
 
 def _unlocking(found: Unlockable, stamp: Stamp) -> Decision[Task]:

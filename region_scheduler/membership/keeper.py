@@ -11,7 +11,7 @@ from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.ids import ReceiptId
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, fenced, renewed
 from region_scheduler.domain.lease import Instant, LeaseTimings
-from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
+from region_scheduler.errors import Fenced, NotFound, RegionSchedulerError
 from region_scheduler.ports.records import InstanceStore
 from region_scheduler.ports.time import Clock
 
@@ -65,8 +65,12 @@ class LeaseKeeper:
 
     @property
     def unbroken_since(self) -> Instant:
-        """Since when every renewal came in time; infinite before the first."""
-        return self._unbroken_since
+        """Since when every renewal came in time; infinite before the first, and while one is late.
+
+        A judge that was cut off counts anew: those it judges may have been cut off with it.
+        """
+        is_late = self._clock.monotonic() - self._asked_at > self._gap_s
+        return float("inf") if is_late else self._unbroken_since
 
     def may_act(self) -> bool:
         """Say whether the lease still covers this moment."""
@@ -88,7 +92,8 @@ class LeaseKeeper:
 
         Raises:
             Fenced: The lease is over; what this process holds must stop.
-            Unavailable, OutcomeUnknown: Not renewed for certain; the deadline stands. Call again.
+            Unavailable, OutcomeUnknown, LostRace: Not renewed for certain; the deadline stands.
+                Call again.
         """
         asked_at = self._clock.monotonic()
         beat = partial(renewed, receipts=self._receipts(), stamped_at=self._clock.now())
@@ -96,15 +101,21 @@ class LeaseKeeper:
         try:
             self._acknowledged(commit_one(self._store, change), asked_at)
         except Fenced:
-            if not self._is_over:
-                self._is_over = True
-                self._deadline = float("-inf")
-                self._on_fenced()
+            self._end()
             raise
+        except NotFound as gone:  # a store restored from before this process began
+            self._end()
+            raise Fenced(held=self._instance.id, current="no lease at all") from gone
         return max(0.0, self._timings.renew_every_s - (self._clock.monotonic() - asked_at))
 
     def surrender(self) -> None:
-        """End the lease on purpose, once nothing is held any more; best effort."""
+        """End the lease on purpose, so that nobody has to wait for it to run out; best effort.
+
+        A lease that still answers for attempts is left to run out: others act on a surrender at
+        once, and what these attempts have started may not have stopped yet.
+        """
+        if self._receipts():
+            return
         fence = Fence(kind=FenceKind.SURRENDERED, by=self._instance.id, at=self._clock.now())
         self._is_over = True
         try:
@@ -112,11 +123,21 @@ class LeaseKeeper:
                 self._store,
                 Change(self._instance.id, lambda found: fenced(found, found.beat, fence)),
             )
-        except (Fenced, Unavailable, OutcomeUnknown):
+        except RegionSchedulerError:
             return  # observers find out by the beat
 
+    @property
+    def _gap_s(self) -> float:
+        return _GAP_FACTOR * self._timings.renew_every_s
+
+    def _end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._deadline = float("-inf")
+            self._on_fenced()
+
     def _acknowledged(self, instance: Instance, asked_at: Instant) -> None:
-        if asked_at - self._asked_at > _GAP_FACTOR * self._timings.renew_every_s:
+        if asked_at - self._asked_at > self._gap_s:
             self._unbroken_since = asked_at
         self._asked_at = asked_at
         self._instance = instance

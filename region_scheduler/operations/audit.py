@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from region_scheduler.commit.create import create
 from region_scheduler.ports.records import AuditEntry, GraphStores
 from region_scheduler.ports.time import Clock, Ids
 
@@ -21,7 +22,7 @@ class Auditor:
         """Append an entry; written before the act, so that an act without entry cannot be.
 
         Raises:
-            Unavailable: Nothing was written; the act must not follow.
+            Unavailable, OutcomeUnknown: Perhaps nothing was written; the act must not follow.
         """
         entry = AuditEntry(
             id=self.ids.new(),
@@ -31,4 +32,4 @@ class Auditor:
             detail=detail,
             at=self.clock.now(),
         )
-        self.graph.audit.insert([entry])
+        create(self.graph.audit, [entry])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from region_scheduler.commit.create import create
-from region_scheduler.commit.gate import Change, commit, commit_one
-from region_scheduler.domain.ids import RunId, TaskId, digest_of
-from region_scheduler.domain.run import Run, reopened, zone_taken
-from region_scheduler.domain.states import TaskState
+from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.domain.run import Run, reopened
+from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import Json, Task
-from region_scheduler.domain.transitions import Stamp, resume
-from region_scheduler.errors import InvalidInput, LostRace, NotFound
-from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.domain.transitions import Stamp
+from region_scheduler.errors import InvalidInput, NotFound
+from region_scheduler.lifecycle.answers import answer_id, apply_answers
+from region_scheduler.lifecycle.rounds import open_round
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.operations.audit import Auditor
 from region_scheduler.ports.records import Answer, GraphStores
@@ -67,32 +67,22 @@ def resume_run(
 
     The run is written first; nothing becomes ready before it, nor before the run holds its zone.
 
+    Returns:
+        The run, and the tasks that were moved. If another run has the zone, or an answer was lost
+        on the way, the run is `admitted` and the reconciler opens the round.
+
     Raises:
         LostRace: The run has not ended.
         Unavailable, OutcomeUnknown: Call again.
     """
     auditor.record("runs.resume", run_id)
-    try:
-        run = commit_one(graph.runs, Change(run_id, reopened))
-    except LostRace:
-        # An earlier call may have opened the round and died before it moved the tasks.
-        if not graph.tasks.of_run(run_id, _RESUMABLE, limit=1) or graph.tasks.has_active(run_id):
-            raise
-        (found,) = graph.runs.read([run_id])
-        if found is None:
-            raise
-        run = found
-    if run.zone:
-        commit_one(graph.zones, Change(run.zone, partial(zone_taken, run=run.id)))
-    stamp = Stamp(auditor.actor, clock.now())
-    ended = graph.tasks.of_run(run.id, _RESUMABLE)
-    outcomes = commit(
-        graph.tasks, [Change(task.id, partial(resume, stamp=stamp)) for task in ended]
-    )
-    moved = [o.value for o in outcomes if o.is_ours and o.value is not None]
-    settler.unlock_run(run)
-    settler.wake(task.region for task in moved)
-    return run, moved
+    run = commit_one(graph.runs, Change(run_id, _reopened_once))
+    return open_round(graph, settler, run, Stamp(auditor.actor, clock.now()))
+
+
+def _reopened_once(run: Run) -> Run:
+    """Begin a round, unless one is begun: then this call helps to open it."""
+    return run if run.state is RunState.ADMITTED else reopened(run)
 
 
 def give_answer(
@@ -121,7 +111,7 @@ def give_answer(
         )
     auditor.record("tasks.answer", task.id, "yes" if is_yes else "no")
     given = Answer(
-        id=digest_of(task.id, name, str(task.submission), auditor.actor),
+        id=answer_id(task, name, auditor.actor),
         task=task.id,
         name=name,
         submission=task.submission,
@@ -138,6 +128,3 @@ def give_answer(
     if moved:
         settler.settle(moved)
     return moved[0] if moved else current or task
-
-
-_RESUMABLE = (TaskState.FAILED, TaskState.CANCELLED)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from region_scheduler.commit.create import create
-from region_scheduler.commit.gate import Change, Outcome, commit
+from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import TaskId, digest_of, slot_key
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder, assign, release, reserve
 from region_scheduler.domain.task import EventKind, LockNeed, Task
+from region_scheduler.errors import LostRace
 from region_scheduler.ports.records import SlotStore
 
 _UNIT_TRIES_MAX = 4
@@ -23,8 +24,8 @@ class Assignment:
 
     Attributes:
         slots: All that it holds now; empty if it lost one.
-        lost: The resource that it lost, or empty.
-        winner: Who has it.
+        lost: The resource that it did not get, or empty.
+        winner: Who has it; empty if nobody is known to, because the store did not answer.
     """
 
     task: Task
@@ -51,6 +52,8 @@ def units_wanted(task: Task) -> list[LockNeed]:
 def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot]]:
     """Return the slots of every needed resource, as the follower shows them; missing ones are made.
 
+    The first unit is made last: a resource without it was not made to the end.
+
     Raises:
         Unavailable, OutcomeUnknown: Call again.
     """
@@ -58,20 +61,29 @@ def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot
     slots: dict[str, list[Slot]] = {name: [] for name in capacity}
     for slot in store.of_resources(sorted(capacity)):
         slots[slot.resource].append(slot)
-    missing = [
-        Slot(
-            id=slot_key(name, unit),
-            resource=name,
-            unit=unit,
-            when_holder_lost=need.when_holder_lost,
-        )
-        for name, need in sorted(capacity.items())
-        if not slots[name]
-        for unit in range(need.capacity)
-    ]
-    for created in create(store, missing) if missing else ():
-        slots[created.value.resource].append(created.value)
+    missing = [need for name, need in sorted(capacity.items()) if not _has_first(slots[name])]
+    for units in (
+        [_unit(n, k) for n in missing for k in range(1, n.capacity)],
+        [_unit(n, 0) for n in missing],
+    ):
+        known = {slot.id for found in slots.values() for slot in found}
+        unknown = [slot for slot in units if slot.id not in known]
+        for created in create(store, unknown) if unknown else ():
+            slots[created.value.resource].append(created.value)
     return slots
+
+
+def _has_first(slots: Sequence[Slot]) -> bool:
+    return any(slot.unit == 0 for slot in slots)
+
+
+def _unit(need: LockNeed, unit: int) -> Slot:
+    return Slot(
+        id=slot_key(need.resource, unit),
+        resource=need.resource,
+        unit=unit,
+        when_holder_lost=need.when_holder_lost,
+    )
 
 
 def assign_slots(
@@ -103,7 +115,11 @@ def _take_unit(
         chosen: set[str] = set()
         picks: list[tuple[_Taking, Slot]] = []
         for taking in open_:
-            slot = _pick(taking, slots[taking.wants[k].resource], chosen)
+            resource = taking.wants[k].resource
+            slot = _pick(taking, slots[resource], chosen)
+            if slot is None:
+                taking.lost, taking.winner = resource, "nobody: it has too few units"
+                continue
             chosen.add(slot.id)
             picks.append((taking, slot))
         changes = [
@@ -119,21 +135,26 @@ def _take_unit(
         for (taking, slot), outcome in zip(picks, outcomes, strict=True):
             siblings = slots[slot.resource]
             if outcome.value is not None:
-                siblings[siblings.index(slot)] = outcome.value
+                siblings[[s.id for s in siblings].index(slot.id)] = outcome.value
             if outcome.is_ours and outcome.value is not None:
                 taking.won.append(outcome.value)
+            elif not isinstance(outcome.error, LostRace):
+                taking.lost = slot.resource
             elif attempt + 1 < _UNIT_TRIES_MAX and any(_may_take(s, taking) for s in siblings):
                 open_.append(taking)
             else:
-                taking.lost, taking.winner = slot.resource, _winner(outcome)
+                taking.lost, taking.winner = slot.resource, outcome.error.winner
 
 
-def _pick(taking: _Taking, slots: Sequence[Slot], chosen: set[str]) -> Slot:
-    """Choose the unit to try: a free one, not another task's of this batch, spread by task."""
+def _pick(taking: _Taking, slots: Sequence[Slot], chosen: set[str]) -> Slot | None:
+    """Choose the unit to try: a free one, not another task's of this batch, spread by task.
+
+    If none looks free it is one that the task does not hold yet, in case the view is old.
+    """
     free = [s for s in slots if s.id not in chosen and _may_take(s, taking)]
     if not free:
         own = {slot.id for slot in taking.won}
-        return next((s for s in slots if s.id not in own), slots[0])
+        return next((s for s in slots if s.id not in own), None)
     spread = int(digest_of(taking.task.id), 16)
     return free[spread % len(free)]
 
@@ -159,7 +180,7 @@ def _let_go(store: SlotStore, losers: Sequence[_Taking]) -> None:
             Change(slot.id, partial(release, holder=held), known=slot)
             for slot in reversed(taking.won)
         ]
-        if taking.task.slots_lost + 1 >= _RESERVE_AFTER_LOSSES:
+        if taking.winner and taking.task.slots_lost + 1 >= _RESERVE_AFTER_LOSSES:
             wanted = Reservation(
                 taking.task.id, taking.task.token.number, _first_ready_at(taking.task)
             )
@@ -171,9 +192,3 @@ def _let_go(store: SlotStore, losers: Sequence[_Taking]) -> None:
 def _first_ready_at(task: Task) -> str:
     at = next((e.at for e in task.history if e.kind is EventKind.UNLOCKED), None)
     return at.isoformat() if at else ""
-
-
-def _winner(outcome: Outcome[Slot]) -> str:
-    if outcome.value is not None and outcome.value.holder is not None:
-        return outcome.value.holder.task
-    return str(outcome.error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from region_scheduler.commit.create import create
 from region_scheduler.domain.ids import digest_of
 from region_scheduler.domain.task import Task
 from region_scheduler.ports.records import Conflict, ConflictStore
@@ -39,6 +40,10 @@ def lost_assignment(task: Task, resource: str, winner: str, clock: Clock) -> Con
 
 
 def record(store: ConflictStore, conflicts: Sequence[Conflict]) -> None:
-    """Insert the conflicts; one that is there already is the same one."""
+    """Insert the conflicts; one that is there already is the same one.
+
+    Raises:
+        Unavailable, OutcomeUnknown: Some may be missing; nothing else depends on them.
+    """
     if conflicts:
-        store.insert(conflicts)
+        create(store, conflicts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,6 +10,7 @@ from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import Incarnation, TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, fenced
 from region_scheduler.domain.lease import LeaseTimings
+from region_scheduler.domain.run import RegionStatus
 from region_scheduler.domain.slot import (
     Reservation,
     Slot,
@@ -103,6 +104,7 @@ class ResourceManager:
         claimed = [task for task in held if task.state is TaskState.CLAIMED]
         running = [task for task in held if task.state is TaskState.RUNNING]
         abandoned = self._observer.abandoned(running, {i.id: i for i in instances})
+        unheld = self._held_by_nobody(running, instances)
         overdue = self._observer.overdue(claimed, self._clock.monotonic())
         stamp = self._stamp()
         requeues = [
@@ -115,7 +117,21 @@ class ResourceManager:
         ]
         outcomes = commit(self._graph.tasks, requeues)
         requeued = [o.value for o in outcomes if o.is_ours and o.value is not None]
-        return [*requeued, *self._lose(abandoned, "its process died under a living worker")]
+        return [
+            *requeued,
+            *self._lose(abandoned, "its process died under a living worker"),
+            *self._lose(unheld, "its holder has no lease"),
+        ]
+
+    def _held_by_nobody(self, running: Sequence[Task], instances: Sequence[Instance]) -> list[Task]:
+        """Return the running tasks whose holder was absent at the leader for ttl + grace."""
+        known = {instance.id for instance in instances}
+        unknown = sorted({t.holder.incarnation for t in running if t.holder} - known)
+        found = self._graph.instances.read(unknown) if unknown else []
+        absent = [id_ for id_, instance in zip(unknown, found, strict=True) if instance is None]
+        now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
+        gone = set(self._observer.gone(absent, now, unbroken_since))
+        return [task for task in running if task.holder and task.holder.incarnation in gone]
 
     def _lose(self, tasks: Sequence[Task], reason: str) -> list[Task]:
         stamp = self._stamp()
@@ -133,12 +149,13 @@ class ResourceManager:
             | {slot.reservation.task for slot in slots if slot.reservation is not None}
         )
         tasks = dict(zip(owners, self._graph.tasks.read(owners), strict=True)) if owners else {}
+        claiming = self._claiming() if any(slot.reservation for slot in slots) else []
         changes: list[Change[Slot]] = []
         for slot in slots:
             if slot.holder is not None and is_orphan(slot, tasks[slot.holder.task]):
                 changes.append(Change(slot.id, partial(release, holder=slot.holder), known=slot))
-            elif slot.reservation is not None and is_reservation_void(
-                slot, tasks[slot.reservation.task]
+            elif slot.reservation is not None and _is_void(
+                slot, tasks[slot.reservation.task], claiming
             ):
                 changes.append(
                     Change(slot.id, partial(_unreserved, reservation=slot.reservation), known=slot)
@@ -146,8 +163,17 @@ class ResourceManager:
         outcomes = commit(self._graph.slots, changes)
         return [o.value for o in outcomes if o.is_ours and o.value is not None]
 
+    def _claiming(self) -> list[str]:
+        regions = self._graph.regions.all()
+        return [region.id for region in regions if region.status is RegionStatus.ACTIVE]
+
     def _stamp(self) -> Stamp:
         return Stamp(self._keeper.instance.id, self._clock.now())
+
+
+def _is_void(slot: Slot, task: Task | None, claiming: Collection[str]) -> bool:
+    """Say whether the owner of a reservation cannot use it now, or may not be claimed now."""
+    return is_reservation_void(slot, task) or task is None or task.region not in claiming
 
 
 def _unreserved(slot: Slot, reservation: Reservation) -> Slot:

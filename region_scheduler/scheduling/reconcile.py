@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from region_scheduler.commit.gate import Change, commit
-from region_scheduler.domain.run import Run, Zone, zone_freed, zone_taken
-from region_scheduler.domain.states import RUN_ENDED, TaskState
+from region_scheduler.domain.run import Run, Zone, zone_freed
+from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import Task
+from region_scheduler.domain.transitions import Stamp
 from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.lifecycle.rounds import open_round
 from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.lifecycle.zones import give_zone
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
@@ -72,6 +75,10 @@ class Reconciler:
         answered: list[Task] = []
         over: list[Run] = []
         for run in mine:
+            if run.state is RunState.ADMITTED:
+                stamp = Stamp(self._keeper.instance.id, self._clock.now())
+                open_round(self._graph, self._settler, run, stamp)
+                continue
             answered += self._apply_answers(run)
             unlocked += self._settler.unlock_run(run)
             finished = self._settler.finish(run.id)
@@ -90,7 +97,7 @@ class Reconciler:
         """Free zones whose run has ended, and give free ones to the oldest run that waits."""
         waiting: dict[str, list[Run]] = defaultdict(list)
         for run in runs:
-            if run.zone:
+            if run.needs_zone:
                 waiting[run.zone].append(run)
         live = {run.id for run in runs}
         for zone in self._graph.zones.held():
@@ -99,12 +106,11 @@ class Reconciler:
         zones = sorted(waiting)
         for zone_now in self._graph.zones.read(zones) if zones else []:
             if zone_now is not None and not zone_now.active_run:
-                first = waiting[zone_now.id][0]
-                take = partial(zone_taken, run=first.id)
-                commit(self._graph.zones, [Change(zone_now.id, take, known=zone_now)])
+                give_zone(self._graph, zone_now, waiting[zone_now.id])
 
     def _free_if_ended(self, zone: Zone) -> None:
         (run,) = self._graph.runs.read([zone.active_run])
         if run is None or run.state in RUN_ENDED:
-            free = partial(zone_freed, run=zone.active_run)
+            round_ = run.round if run is not None else zone.active_round
+            free = partial(zone_freed, run=zone.active_run, round_=round_)
             commit(self._graph.zones, [Change(zone.id, free, known=zone)])

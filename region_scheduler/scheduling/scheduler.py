@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from region_scheduler.commit.gate import Change, Fate, Outcome, commit
+from region_scheduler.commit.gate import Change, Fate, commit
 from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import Region, RegionStatus
@@ -109,12 +109,15 @@ class Scheduler:
         rows = self._choose(count) if count else []
         if not rows:
             return Promoted(self._next_wait())
-        claimed, claims_lost = self._claim(rows)
+        claimed, losers, spent = self._claim(rows)
         assignments = self._assign(claimed)
         dispatched = self._dispatch([a.task for a in assignments if not a.lost])
         lost = [a for a in assignments if a.lost]
         self._give_back(lost)
-        return Promoted(self._next_wait(), tuple(t.id for t in dispatched), claims_lost, len(lost))
+        # What only keeps books comes last: if it fails, no claim has to wait for its time-out.
+        self._backlog.remove(spent)
+        self._record(losers, lost)
+        return Promoted(self._next_wait(), tuple(t.id for t in dispatched), len(losers), len(lost))
 
     def _may_claim(self) -> bool:
         (region,) = self._graph.regions.read([self._settings.region])
@@ -134,15 +137,25 @@ class Scheduler:
 
     def _choose(self, count: int) -> list[BacklogRow]:
         """Return the best rows whose locks look free; look deeper when locks keep many back."""
-        rows = self._backlog.top(4 * count + 64, self._now_s())
+        depth = 4 * count + 64
+        while True:
+            rows = self._backlog.top(depth, self._now_s())
+            picked = pick(rows, self._slots_seen(rows), count)
+            if len(picked) == count or len(rows) < depth or depth >= self._settings.scan_limit:
+                return picked
+            depth = min(4 * depth, self._settings.scan_limit)
+
+    def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
         names = sorted({name for row in rows for name in row.locks})
         slots: dict[str, list[Slot]] = {name: [] for name in names}
         for slot in self._graph.slots.of_resources(names) if names else ():
             slots[slot.resource].append(slot)
-        return pick(rows, {name: units for name, units in slots.items() if units}, count)
+        return {name: units for name, units in slots.items() if units}
 
-    def _claim(self, rows: Sequence[BacklogRow]) -> tuple[list[Task], int]:
-        """Claim each row's task; rows of tasks that are not to be had any more are dropped."""
+    def _claim(
+        self, rows: Sequence[BacklogRow]
+    ) -> tuple[list[Task], list[Task], list[tuple[TaskId, int]]]:
+        """Claim each row's task; return those won, those lost to others, and the rows to drop."""
         found = self._graph.tasks.read([row.task for row in rows])
         me, region, at = self._keeper.instance.id, self._settings.region, self._clock.now()
         known = [
@@ -162,18 +175,19 @@ class Scheduler:
         ]
         outcomes = commit(self._graph.tasks, changes)
         unknown = {c.id for c, o in zip(changes, outcomes, strict=True) if o.fate is Fate.UNKNOWN}
-        self._backlog.remove([(row.task, row.seq) for row in rows if row.task not in unknown])
-        losers = [o for o in outcomes if isinstance(o.error, LostRace)]
-        self._record_lost_claims(losers)
+        spent = [(row.task, row.seq) for row in rows if row.task not in unknown]
+        losers = [o.value for o in outcomes if isinstance(o.error, LostRace) and o.value]
         won = [o.value for o in outcomes if o.is_ours and o.value is not None]
-        return won, len(losers)
+        return won, losers, spent
 
-    def _record_lost_claims(self, losers: Sequence[Outcome[Task]]) -> None:
+    def _record(self, losers: Sequence[Task], lost: Sequence[Assignment]) -> None:
+        """Write down what others won; a slot that did not answer was won by nobody."""
         me, region = self._keeper.instance.id, self._settings.region
-        record(
-            self._graph.conflicts,
-            [lost_claim(o.value, me, region, self._clock) for o in losers if o.value is not None],
-        )
+        claims = [lost_claim(task, me, region, self._clock) for task in losers]
+        assignments = [
+            lost_assignment(a.task, a.lost, a.winner, self._clock) for a in lost if a.winner
+        ]
+        record(self._graph.conflicts, [*claims, *assignments])
 
     def _assign(self, claimed: Sequence[Task]) -> list[Assignment]:
         needy = [task for task in claimed if task.spec.locks]
@@ -200,13 +214,7 @@ class Scheduler:
 
     def _give_back(self, lost: Sequence[Assignment]) -> None:
         """Put the loser's own task back: no retry is spent, and it rests for a jittered while."""
-        record(
-            self._graph.conflicts,
-            [lost_assignment(a.task, a.lost, a.winner, self._clock) for a in lost],
-        )
-        returned = self._requeue(
-            [(a.task, f"{LOCK_LOST}{a.lost} is held by {a.winner}") for a in lost]
-        )
+        returned = self._requeue([(a.task, _why_lost(a)) for a in lost])
         now_s, pause = self._now_s(), self._settings.back_off_s
         self._backlog.add([backlog_row(task) for task in returned], now_s)
         for task in returned:
@@ -235,6 +243,12 @@ class Scheduler:
 
     def _now_s(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _why_lost(assignment: Assignment) -> str:
+    if assignment.winner:
+        return f"{LOCK_LOST}{assignment.lost} is held by {assignment.winner}"
+    return f"the slots of {assignment.lost} did not answer"
 
 
 def backlog_row(task: Task) -> BacklogRow:

@@ -15,6 +15,7 @@ from region_scheduler.domain.run import (
     RunMode,
     Zone,
     ended,
+    opened,
     reopened,
     zone_freed,
     zone_taken,
@@ -96,8 +97,8 @@ def test_a_run_that_does_not_end_stays_the_same_object(
     assert ended(run, counts, can_move, AT) is run
 
 
-@pytest.mark.parametrize("state", sorted(RUN_ENDED))
-def test_an_end_is_written_once(state: RunState) -> None:
+@pytest.mark.parametrize("state", sorted(RUN_ENDED | {RunState.ADMITTED}))
+def test_an_end_is_written_once_and_not_while_a_round_is_being_opened(state: RunState) -> None:
     run = a_run(state=state)
 
     assert ended(run, {S.DONE: 4}, False, AT) is run
@@ -121,27 +122,65 @@ def test_only_an_ended_run_opens_again(state: RunState) -> None:
     run = a_run(state=state, ended_at=AT, reason="why")
     if state in RUN_ENDED - {RunState.REFUSED}:
         after = reopened(run)
-        assert (after.state, after.round, after.ended_at) == (RunState.RUNNING, 2, None)
+        assert (after.state, after.round, after.ended_at) == (RunState.ADMITTED, 2, None)
         assert after.reason == ""
     else:
         with pytest.raises(LostRace):
             reopened(run)
 
 
-def test_a_zone_has_one_run_at_a_time() -> None:
-    taken = zone_taken(a_zone(), RunId("run1"))
+def test_a_round_runs_once_its_tasks_are_moved() -> None:
+    opening = reopened(a_run(state=RunState.FAILED))
+    running = opened(opening, 2)
 
-    assert taken.active_run == "run1"
-    assert zone_taken(taken, RunId("run1")) is taken
+    assert running.state is RunState.RUNNING
+    assert opened(running, 2) is running
+    assert opened(opening, 1) is opening
+    ended_again = replace(running, state=RunState.FAILED)
+    assert opened(ended_again, 2) is ended_again
+
+
+@pytest.mark.parametrize(
+    ("mode", "zone", "needs"),
+    [
+        (RunMode.APPLY, "z1", True),
+        (RunMode.DESTROY, "z1", True),
+        (RunMode.PLAN, "z1", False),
+        (RunMode.APPLY, "", False),
+    ],
+)
+def test_only_what_changes_a_zone_needs_it(mode: RunMode, zone: str, needs: bool) -> None:
+    assert a_run(mode=mode, zone=zone).needs_zone is needs
+
+
+def test_a_zone_has_one_run_at_a_time() -> None:
+    taken = zone_taken(a_zone(), RunId("run1"), 1)
+
+    assert (taken.active_run, taken.active_round) == ("run1", 1)
+    assert zone_taken(taken, RunId("run1"), 1) is taken
     with pytest.raises(LostRace) as lost:
-        zone_taken(taken, RunId("run2"))
+        zone_taken(taken, RunId("run2"), 5)
     assert lost.value.winner == "run1"
 
 
-def test_only_its_run_frees_a_zone() -> None:
-    taken = replace(a_zone(), active_run="run1")
+def test_a_run_keeps_its_zone_for_its_next_round_and_an_old_round_takes_nothing_back() -> None:
+    second = zone_taken(zone_taken(a_zone(), RunId("run1"), 1), RunId("run1"), 2)
 
-    assert zone_freed(taken, RunId("run2")) is taken
-    freed = zone_freed(taken, RunId("run1"))
-    assert freed.active_run == ""
-    assert zone_freed(freed, RunId("run1")) is freed
+    assert second.active_round == 2
+    assert zone_taken(second, RunId("run1"), 1) is second
+
+
+def test_only_its_run_frees_a_zone() -> None:
+    taken = zone_taken(a_zone(), RunId("run1"), 1)
+
+    assert zone_freed(taken, RunId("run2"), 9) is taken
+    freed = zone_freed(taken, RunId("run1"), 1)
+    assert (freed.active_run, freed.active_round) == ("", 0)
+    assert zone_freed(freed, RunId("run1"), 1) is freed
+
+
+def test_the_end_of_an_earlier_round_does_not_free_the_zone() -> None:
+    second = zone_taken(a_zone(), RunId("run1"), 2)
+
+    assert zone_freed(second, RunId("run1"), 1) is second
+    assert zone_freed(second, RunId("run1"), 3).active_run == ""

@@ -389,7 +389,7 @@ def test_only_lost_locks_count_towards_a_reservation_and_a_start_clears_them() -
     [
         (OnLoss.RETRY, S.READY, False),
         (OnLoss.INSPECT, S.IN_DOUBT, True),
-        (OnLoss.HOLD, S.AWAITING, False),
+        (OnLoss.HOLD, S.AWAITING, True),
     ],
 )
 def test_what_follows_a_loss(on_loss: OnLoss, state: TaskState, is_inspect: bool) -> None:
