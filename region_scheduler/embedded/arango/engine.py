@@ -18,6 +18,7 @@ from region_scheduler.embedded.arango.http.jobs import JobStore
 from region_scheduler.embedded.arango.http.message import Request, Response, failure
 from region_scheduler.embedded.arango.http.router import target_of
 from region_scheduler.embedded.arango.http.routes import ROUTER
+from region_scheduler.embedded.arango.http.running import RunningQueries
 from region_scheduler.embedded.arango.http.streams import StreamStore
 from region_scheduler.embedded.arango.network import Network
 from region_scheduler.embedded.arango.regions import Regions
@@ -84,7 +85,8 @@ class Engine:
         self.regions = Regions(regions, self.store, self.clock)
         self.network = Network(self.regions, self.chance)
         self.cursors = CursorStore(self.clock)
-        self.jobs = JobStore()
+        self.jobs = JobStore(self.clock)
+        self.running = RunningQueries(self.clock)
         self.streams = StreamStore(self.store, self.clock)
         self.expiry = Expiry(self.store, self.clock, self.wall)
         self.users = Users(self.store, self.wall, self.chance, jwt_secret, is_authenticating)

@@ -50,7 +50,7 @@ class InProcessHTTPClient(HTTPClient):
     ) -> None:
         self._engine = engine
         self._timeout_s = timeout_s
-        self._sleep = sleep
+        self._wait = sleep
         self._region = region
         self._tokens: dict[tuple[str, str], str] = {}
 
@@ -105,7 +105,9 @@ class InProcessHTTPClient(HTTPClient):
         with engine.lock:
             delivery = engine.network.plan(request)
         if delivery is None:
-            return engine.handle(request)
+            answered = engine.handle(request)
+            self._sleep(answered.wait_s)
+            return answered
         if delivery.late_s is not None:
             with engine.lock:
                 engine.postpone(request, delivery.late_s)
@@ -119,12 +121,17 @@ class InProcessHTTPClient(HTTPClient):
         if delivery.is_executed:
             answered = engine.handle(request, is_disturbed=delivery.is_disturbed)
             answer = answer or answered
+            self._sleep(answered.wait_s)
         elif answer is None:
             raise ConnectTimeout("the request was not sent")
         if not delivery.is_answered or answer is None:
             raise ConnectionError("the connection was closed before the answer")
         self._sleep(delivery.answer_wait_s)
         return answer
+
+    def _sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            self._wait(seconds)
 
     def _basic(self, auth: tuple[str, str]) -> str:
         token = self._tokens.get(auth)

@@ -205,8 +205,8 @@ class Users:
         document: dict[str, Any] = {
             "_key": name,
             "user": name,
-            "active": bool(body.get("active", defaults["active"])),
-            "extra": body.get("extra") or defaults["extra"],
+            "active": defaults["active"] if body.get("active") is None else bool(body["active"]),
+            "extra": {**defaults["extra"], **(body.get("extra") or {})},
             "databases": known["databases"] if known is not None else {},
         }
         if known is None or is_replacing or "passwd" in body or "password" in body:
@@ -293,6 +293,18 @@ class Users:
             return str(base)
         given = exact["collections"].get(collection) or exact["collections"].get("*")
         return str(given or general["collections"].get("*") or base)
+
+    def require(self, name: str, database: str, collection: str, *, writes: bool) -> None:
+        """Refuse what a user may not do with a collection.
+
+        Raises:
+            ArangoError: 11.
+        """
+        if name in (ROOT, "") or not self._is_authenticating:
+            return
+        level = self.level(name, database, collection)
+        if level == "none" or (writes and level != "rw"):
+            raise ArangoError(11, f"insufficient access rights to collection '{collection}'")
 
     def may_read(self, name: str, database: str) -> bool:
         """Return whether `name` has any access to a database."""

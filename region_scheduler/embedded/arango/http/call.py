@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -79,9 +80,27 @@ class Call:
         """Return a collection as this request's transaction sees it.
 
         Raises:
-            ArangoError: 1203, 1652, 1655.
+            ArangoError: 1203, 1652, 1655; 11 if the user may not do with it what the method says.
         """
-        return self.transaction.collection(name)
+        access = self.transaction.collection(name)
+        self.require_collections({access.name: "read" if self._is_reading else "write"})
+        return access
+
+    @property
+    def _is_reading(self) -> bool:
+        return self.may_show_past or self.request.method in ("GET", "HEAD")
+
+    def require_collections(self, uses: Mapping[str, str]) -> None:
+        """Refuse collections that the user may not read or write.
+
+        Args:
+            uses: "read" or "write" by name.
+
+        Raises:
+            ArangoError: 11.
+        """
+        for name, use in uses.items():
+            self.engine.users.require(self.user, self.database.name, name, writes=use == "write")
 
     def json(self) -> Any:
         """Return the body.

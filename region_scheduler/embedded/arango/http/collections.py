@@ -53,14 +53,20 @@ def create(call: Call) -> Response:
     return answer(200, **_details(call, collection))
 
 
+def _known(call: Call, name: str) -> Collection:
+    collection = call.database.collection(name)
+    call.require_collections({collection.name: "read" if call.request.method == "GET" else "write"})
+    return collection
+
+
 def show(call: Call, name: str) -> Response:
     """GET: one collection."""
-    return answer(200, **summary(call.database.collection(name)))
+    return answer(200, **summary(_known(call, name)))
 
 
 def drop(call: Call, name: str) -> Response:
     """DELETE: a collection and all that is in it."""
-    collection = call.database.collection(name)
+    collection = _known(call, name)
     if collection.properties.is_system and not call.flag("isSystem"):
         raise ArangoError(11)
     call.store.catalog.drop_collection(call.database, collection)
@@ -69,7 +75,7 @@ def drop(call: Call, name: str) -> Response:
 
 def read_part(call: Call, name: str, part: str) -> Response:
     """GET: properties, count, figures, revision or checksum of a collection."""
-    collection = call.database.collection(name)
+    collection = _known(call, name)
     access = call.collection(collection.name)
     shown = _details(call, collection)
     if part == "properties":
@@ -111,7 +117,7 @@ def _checksum(call: Call, records: Any) -> dict[str, str]:
 
 def change(call: Call, name: str, act: str) -> Response:
     """PUT: change properties, truncate, rename, load and the like."""
-    collection = call.database.collection(name)
+    collection = _known(call, name)
     if act == "properties":
         collection.properties.change(call.object())
         call.store.catalog.save_collection(call.database, collection)
@@ -127,7 +133,9 @@ def change(call: Call, name: str, act: str) -> Response:
         return answer(200, **summary(collection))
     if act in ("load", "unload"):
         return answer(200, **summary(collection), count=len(collection))
-    if act in ("loadIndexesIntoMemory", "recalculateCount", "compact"):
+    if act == "compact":
+        return answer(200, **summary(collection))
+    if act in ("loadIndexesIntoMemory", "recalculateCount"):
         return answer(200, result=True, count=len(collection))
     if act == "responsibleShard":
         key = call.object().get("_key", "")
@@ -140,7 +148,7 @@ def change(call: Call, name: str, act: str) -> Response:
 
 def list_indexes(call: Call) -> Response:
     """GET: all indexes of a collection."""
-    collection = call.database.collection(call.text("collection") or "")
+    collection = _known(call, call.text("collection") or "")
     indexes = collection.describe_indexes()
     identifiers = {index["id"]: index for index in indexes}
     return answer(200, indexes=indexes, identifiers=identifiers)
@@ -148,30 +156,24 @@ def list_indexes(call: Call) -> Response:
 
 def create_index(call: Call) -> Response:
     """POST: a new index, or the same one that exists."""
-    collection = call.database.collection(call.text("collection") or "")
+    collection = _known(call, call.text("collection") or "")
     definition, is_new = call.store.catalog.create_index(collection, call.object())
     return answer(
         201 if is_new else 200, **definition.describe(collection.name), isNewlyCreated=is_new
     )
 
 
-def show_index(call: Call, name: str, number: str) -> Response:
-    """GET: one index."""
-    collection = call.database.collection(name)
-    return answer(200, **collection.definition(_number(number)).describe(collection.name))
+def show_index(call: Call, name: str, index: str) -> Response:
+    """GET: one index, by number or name."""
+    collection = _known(call, name)
+    return answer(200, **collection.definition(index).describe(collection.name))
 
 
-def drop_index(call: Call, name: str, number: str) -> Response:
-    """DELETE: an index."""
-    collection = call.database.collection(name)
-    call.store.catalog.drop_index(collection, _number(number))
-    return answer(200, id=f"{collection.name}/{number}")
-
-
-def _number(text: str) -> int:
-    if not text.isdigit():
-        raise ArangoError(1212)
-    return int(text)
+def drop_index(call: Call, name: str, index: str) -> Response:
+    """DELETE: an index, by number or name."""
+    collection = _known(call, name)
+    definition = call.store.catalog.drop_index(collection, index)
+    return answer(200, id=f"{collection.name}/{definition.number}")
 
 
 TABLE: Table = {

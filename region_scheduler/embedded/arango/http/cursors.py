@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.http.call import Call
 from region_scheduler.embedded.arango.http.message import Response, answer
-from region_scheduler.embedded.arango.http.queries import Answer, run
+from region_scheduler.embedded.arango.http.queries import Answer, bind_of, run, text_of
 from region_scheduler.embedded.arango.http.router import Table
+from region_scheduler.embedded.arango.http.running import RunningQuery
 
 _BATCH_SIZE = 1000
 _TTL_S = 30.0
@@ -106,7 +108,29 @@ def create(call: Call) -> Response:
     response = _next_batch(call, cursor, 201)
     if cursor.position < len(found.rows) or cursor.may_retry:
         call.engine.cursors.open(cursor)
+    if found.slept_s:
+        response.wait_s = found.slept_s
+        _note_running(call, body, response)
     return response
+
+
+def _note_running(call: Call, body: dict[str, Any], response: Response) -> None:
+    engine = call.engine
+    now = engine.clock()
+    started_at = datetime.fromtimestamp(engine.wall(), UTC).isoformat(timespec="seconds")
+    engine.running.add(
+        RunningQuery(
+            id=str(call.store.ticks.next_tick()),
+            database=call.database.name,
+            user=call.user,
+            text=text_of(body),
+            bind=bind_of(body),
+            started_at=started_at.replace("+00:00", "Z"),
+            begun_at=now,
+            ends_at=now + response.wait_s,
+            response=response,
+        )
+    )
 
 
 def _force(call: Call, options: dict[str, Any]) -> None:
@@ -124,9 +148,8 @@ def _next_batch(call: Call, cursor: Cursor, status: int) -> Response:
     cursor.position = min(end, len(rows))
     has_more = end < len(rows)
     shown: dict[str, Any] = {"result": batch, "hasMore": has_more}
-    if has_more or (cursor.may_retry and cursor.next_batch > 1):
+    if has_more:
         shown["id"] = cursor.id
-    if has_more and cursor.may_retry:
         shown["nextBatchId"] = str(cursor.next_batch + 1)
     if cursor.has_count:
         shown["count"] = len(rows)

@@ -37,11 +37,17 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """One HTTP response; `headers` by lower-case name, without length and type."""
+    """One HTTP response.
+
+    Attributes:
+        headers: By lower-case name, without length and type.
+        wait_s: How long its sender has to wait for it (a query that sleeps).
+    """
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    wait_s: float = 0.0
 
 
 def answer(status: int, headers: Mapping[str, str] = _NOTHING, /, **attributes: Any) -> Response:

@@ -26,10 +26,17 @@ _WARNINGS_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query gave: its rows, and what is shown as `extra`."""
+    """What a query gave.
+
+    Attributes:
+        rows: Its result.
+        extra: Warnings, statistics, profile and plan.
+        slept_s: How long it asked to sleep; its answer is held back that long.
+    """
 
     rows: list[Any]
     extra: dict[str, Any]
+    slept_s: float = 0.0
 
 
 def text_of(body: Any) -> str:
@@ -63,15 +70,34 @@ def run(call: Call, body: dict[str, Any]) -> Answer:
     given = body.get("options")
     options: dict[str, Any] = {**body, **given} if isinstance(given, dict) else body
     text, bind = text_of(body), bind_of(body)
-    engine = call.engine
-    began_at = engine.clock()
+    clock = call.engine.clock
+    began_at = clock()
     compiled = aql.compile_query(text)
+    parsed_at = clock()
     call.may_show_past = not compiled.is_modification
+    call.require_collections(compiled.collections(bind))
+    transaction = call.transaction
+    opened_at = clock()
+    slept_s: list[float] = []
     try:
-        result = compiled.execute(call.transaction, bind, _options(call, options, began_at))
+        result = compiled.execute(transaction, bind, _options(call, options, began_at, slept_s))
     except ArangoError as error:
         raise refine(error) from error
-    statistics = result.statistics
+    ended_at = clock()
+    extra: dict[str, Any] = {
+        "warnings": [{"code": code, "message": message} for code, message in result.warnings],
+        "stats": _stats(result.statistics, ended_at - began_at),
+    }
+    if options.get("profile"):
+        extra["profile"] = _profile(
+            opened_at - parsed_at, parsed_at - began_at, ended_at - opened_at
+        )
+        if options["profile"] not in (1, True):
+            extra["plan"] = explained(call, text, bind)["plan"]
+    return Answer(result.rows, extra, sum(slept_s))
+
+
+def _stats(statistics: aql.Statistics, execution_s: float) -> dict[str, Any]:
     stats = {
         "writesExecuted": statistics.writes_executed,
         "writesIgnored": statistics.writes_ignored,
@@ -86,27 +112,23 @@ def run(call: Call, body: dict[str, Any]) -> Answer:
         "cacheMisses": 0,
         "filtered": statistics.filtered,
         "httpRequests": 0,
-        "executionTime": engine.clock() - began_at,
+        "executionTime": execution_s,
         "peakMemoryUsage": statistics.peak_memory,
         "intermediateCommits": 0,
     }
     if statistics.full_count is not None:
         stats["fullCount"] = statistics.full_count
-    warnings = [{"code": code, "message": message} for code, message in result.warnings]
-    extra: dict[str, Any] = {"warnings": warnings, "stats": stats}
-    if options.get("profile"):
-        extra["profile"] = _profile(engine.clock() - began_at)
-        if options["profile"] not in (1, True):
-            extra["plan"] = explained(call, text, bind)["plan"]
-    return Answer(result.rows, extra)
+    return stats
 
 
-def _options(call: Call, options: dict[str, Any], began_at: float) -> aql.QueryOptions:
+def _options(
+    call: Call, options: dict[str, Any], began_at: float, slept_s: list[float]
+) -> aql.QueryOptions:
     max_runtime = options.get("maxRuntime") or 0.0
     clock = call.engine.clock
 
     def check() -> None:
-        if max_runtime and clock() - began_at > max_runtime:
+        if max_runtime and clock() - began_at + sum(slept_s) > max_runtime:
             raise ArangoError(1500)
 
     max_warnings = options.get("maxWarningCount")
@@ -117,6 +139,7 @@ def _options(call: Call, options: dict[str, Any], began_at: float) -> aql.QueryO
         memory_limit=int(options.get("memoryLimit") or 0),
         check=check if max_runtime else None,
         clock=call.engine.wall,
+        sleep=slept_s.append,
         chance=call.engine.chance,
     )
 
@@ -128,10 +151,16 @@ def refine(error: ArangoError) -> ArangoError:
     return error
 
 
-def _profile(total_s: float) -> dict[str, float]:
-    stages = ("initializing", "parsing", "optimizing ast", "loading collections")
-    later = ("instantiating plan", "optimizing plan", "instantiating executors", "finalizing")
-    return {**dict.fromkeys((*stages, *later), 0.0), "executing": total_s}
+def _profile(initializing_s: float, parsing_s: float, executing_s: float) -> dict[str, float]:
+    # The other stages that ArangoDB names are part of these three here.
+    stages = ("optimizing ast", "loading collections", "instantiating plan", "optimizing plan")
+    return {
+        "initializing": initializing_s,
+        "parsing": parsing_s,
+        **dict.fromkeys((*stages, "instantiating executors"), 0.0),
+        "executing": executing_s,
+        "finalizing": 0.0,
+    }
 
 
 # Parsing and explaining.
@@ -163,21 +192,28 @@ def explain(call: Call) -> Response:
 def explained(call: Call, text: str, bind: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of a query, its warnings and statistics."""
     plan = aql.compile_query(text).explain(call.transaction, bind)
-    stats = {"rulesExecuted": 0, "rulesSkipped": 0, "plansCreated": 1, "peakMemoryUsage": 0}
+    began_at = call.engine.clock()
+    stats = {
+        "rulesExecuted": 0,
+        "rulesSkipped": 0,
+        "plansCreated": 1,
+        "peakMemoryUsage": 0,
+        "executionTime": call.engine.clock() - began_at,
+    }
     return {"plan": plan, "cacheable": False, "warnings": [], "stats": stats}
 
 
-# Tracking. Queries run one at a time and are over before another request is looked at.
+# Tracking.
 
 
 def show(call: Call, which: str) -> Response:
     """GET properties, current, slow or rules."""
     if which == "properties":
         return answer(200, **{**_PROPERTIES, **call.engine.query_properties})
-    if which in ("current", "slow"):
+    if which == "current":
+        return Response(200, encode(call.engine.running.listed(call.database.name)))
+    if which in ("slow", "rules"):  # no query is ever kept as slow, no rule can be switched
         return Response(200, b"[]")
-    if which == "rules":
-        return Response(200, encode([]))
     raise ArangoError(404)
 
 
@@ -190,11 +226,11 @@ def change(call: Call, which: str) -> Response:
     return show(call, which)
 
 
-def kill(_call: Call, which: str) -> Response:
-    """DELETE slow, or a running query; none runs while another request is answered."""
-    if which == "slow":
-        return answer(200)
-    raise ArangoError(1591)
+def kill(call: Call, which: str) -> Response:
+    """DELETE slow, or a running query."""
+    if which != "slow":
+        call.engine.running.kill(which, call.database.name)
+    return answer(200)
 
 
 TABLE: Table = {

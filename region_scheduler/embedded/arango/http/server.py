@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 from region_scheduler.embedded.arango.errors import ArangoError
@@ -18,7 +19,12 @@ def version(call: Call) -> Response:
     """GET /_api/version."""
     shown: dict[str, Any] = {"server": "arango", "license": "community", "version": VERSION}
     if call.flag("details"):
-        shown["details"] = {"mode": "server", "server-version": VERSION}
+        shown["details"] = {
+            "mode": "server",
+            "server-version": VERSION,
+            "architecture": platform.architecture()[0],
+            "platform": platform.system().lower(),
+        }
     return Response(200, encode(shown))
 
 
@@ -36,6 +42,8 @@ def admin(call: Call, *segments: str) -> Response:
             return answer(200, role="COORDINATOR" if is_cluster else "SINGLE", mode="default")
         case ("mode",):
             return answer(200, mode="default")
+        case ("aql-queries",):  # the engine records no queries
+            return answer(200, result={"queries": []})
         case ("availability",):
             return answer(200, mode="default")
         case ("id",) if is_cluster:
@@ -59,6 +67,11 @@ def status(call: Call) -> Response:
     return Response(
         200, encode({**shown, "operationMode": "server", "serverInfo": info, "host": "embedded"})
     )
+
+
+def list_tasks(_call: Call) -> Response:
+    """GET /_api/tasks: none; the engine runs no JavaScript."""
+    return Response(200, b"[]")
 
 
 # Databases.
@@ -120,6 +133,7 @@ AREAS: dict[str, Table] = {
     "_admin/server": {("GET", 1): admin},
     "_admin/time": {("GET", 0): time},
     "_admin/status": {("GET", 0): status},
+    "_api/tasks": {("GET", 0): list_tasks},
     "_api/database": {
         ("GET", 0): list_databases,
         ("GET", 1): current_or_user,

@@ -118,10 +118,16 @@ class Connection(asyncio.Protocol):
         with self._engine.lock:
             delivery = self._engine.network.plan(request)
             if delivery is None:
-                slot.fill(self._engine.execute(request))
-                self._ask_flush(self)
-                return
-        self._deliver(request, slot, delivery)
+                response = self._engine.execute(request)
+                if not response.wait_s:
+                    slot.fill(response)
+                    self._ask_flush(self)
+                    return
+                self._engine.flush()
+        if delivery is None:
+            self._answer(slot, response, response.wait_s)
+        else:
+            self._deliver(request, slot, delivery)
 
     # Delayed and faulty deliveries.
 
@@ -133,8 +139,7 @@ class Connection(asyncio.Protocol):
         elif delivery.is_executed:
             self._after(delivery.wait_s, lambda: self._execute(request, slot, delivery))
         elif delivery.answer is not None:
-            slot.fill(delivery.answer)
-            self._after(delivery.wait_s + delivery.answer_wait_s, self.release)
+            self._answer(slot, delivery.answer, delivery.wait_s + delivery.answer_wait_s)
         elif not delivery.is_hanging:
             self._break()
 
@@ -142,15 +147,18 @@ class Connection(asyncio.Protocol):
         with self._engine.lock:
             response = self._engine.execute(request, is_disturbed=delivery.is_disturbed)
             self._engine.flush()
-        if not delivery.is_answered:
+        if delivery.is_answered:
+            wait_s = response.wait_s + delivery.answer_wait_s
+            self._answer(slot, delivery.answer or response, wait_s)
+        else:
             self._break()
-            return
 
+    def _answer(self, slot: _Slot, response: Response, wait_s: float) -> None:
         def arrive() -> None:
-            slot.fill(delivery.answer or response)
+            slot.fill(response)
             self.release()
 
-        self._after(delivery.answer_wait_s, arrive)
+        self._after(wait_s, arrive)
 
     def _after(self, wait_s: float, act: Callable[[], None]) -> None:
         if wait_s > 0:

@@ -149,13 +149,13 @@ class Collection:
         self.definitions.append(definition)
         return definition, True
 
-    def drop_index(self, number: int) -> IndexDefinition:
+    def drop_index(self, wanted: str) -> IndexDefinition:
         """Remove an index and return what it was.
 
         Raises:
             ArangoError: 1212 if there is none; 11 for the primary and the edge index.
         """
-        definition = self.definition(number)
+        definition = self.definition(wanted)
         if definition.type in ("primary", "edge"):
             raise ArangoError(11)
         self.definitions.remove(definition)
@@ -163,14 +163,14 @@ class Collection:
         self._uniques = [index for index in self._uniques if index.definition is not definition]
         return definition
 
-    def definition(self, number: int) -> IndexDefinition:
-        """Return the index with this number.
+    def definition(self, wanted: str) -> IndexDefinition:
+        """Return the index with this number or this name.
 
         Raises:
             ArangoError: 1212.
         """
         for definition in self.definitions:
-            if definition.number == number:
+            if wanted in (str(definition.number), definition.name):
                 return definition
         raise ArangoError(1212)
 

@@ -152,6 +152,8 @@ class Catalog:
         if self.is_cluster:
             raise ArangoError(1470)
         check_name(name)
+        if name == collection.name:
+            return
         if name in database.collections:
             raise ArangoError(1207)
         del database.collections[collection.name]
@@ -193,14 +195,14 @@ class Catalog:
                 )
         return definition
 
-    def drop_index(self, collection: Collection, number: int) -> IndexDefinition:
+    def drop_index(self, collection: Collection, wanted: str) -> IndexDefinition:
         """Drop an index and return what it was.
 
         Raises:
             ArangoError: 1212, or 11 for the primary and the edge index.
         """
-        definition = collection.drop_index(number)
-        self._log.remove_catalog(number)
+        definition = collection.drop_index(wanted)
+        self._log.remove_catalog(definition.number)
         return definition
 
     # Loading.
