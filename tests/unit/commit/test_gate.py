@@ -217,6 +217,25 @@ def test_a_store_that_goes_down_after_a_lost_answer_leaves_it_unknown() -> None:
     assert store.documents["d1"].writers == ("me",)
 
 
+def test_a_last_try_that_meets_its_own_work_is_not_called_lost() -> None:
+    """All answers are lost, the last but one after it acted; the last try meets a conflict."""
+    store = WeakStore.with_luck([*[Luck.LOST_BEFORE] * 10, Luck.LOST_AFTER])
+    outcome = sign(store)
+
+    assert store.documents["d1"].writers == ("me",)
+    assert outcome.fate is not Fate.REFUSED
+
+
+def test_a_read_that_fails_after_a_lost_answer_leaves_it_unknown() -> None:
+    """The repeat met a conflict, with its own first request for all that is known."""
+    store = WeakStore.with_luck([Luck.LOST_AFTER])
+    store.is_down = lambda s: s.writes == 2
+    outcome = sign(store)
+
+    assert store.documents["d1"].writers == ("me",)
+    assert outcome.fate is Fate.UNKNOWN
+
+
 def test_batches_stand_each_alone_in_order() -> None:
     ids = ["d1", "d2", "d3", "d4"]
     store = WeakStore.with_luck([Luck.FINE, Luck.LOST_AFTER, Luck.NO_WINNER], ids)
@@ -261,8 +280,7 @@ def test_commit_one_returns_the_document_or_raises() -> None:
         commit_one(store, Change("d1", refusing(Fenced(held="1", current="2"))))
 
 
-# Fewer faults than the gate has rounds: running out of them is tested above.
-@given(st.lists(st.sampled_from(Luck), max_size=10), st.integers(1, 6))
+@given(st.lists(st.sampled_from(Luck), max_size=40), st.integers(1, 6))
 def test_whatever_happens_nobody_signs_twice_and_every_outcome_is_true(
     luck: list[Luck], writer_count: int
 ) -> None:
@@ -278,7 +296,7 @@ def test_whatever_happens_nobody_signs_twice_and_every_outcome_is_true(
 
 
 @given(
-    st.lists(st.sampled_from(Luck), max_size=10),
+    st.lists(st.sampled_from(Luck), max_size=60),
     st.permutations([f"d{n}" for n in range(4)]),
     st.integers(0, 3),
 )
