@@ -20,6 +20,7 @@ from region_scheduler.domain.instance import Role
 from region_scheduler.domain.run import Region
 from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.time import Clock
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.service import Part
 from region_scheduler.scheduling.scheduler import SchedulerSettings
@@ -41,6 +42,7 @@ class Serving:
 
     parts: Sequence[Part]
     keeper: LeaseKeeper
+    clock: Clock
     wake: Callable[[], None]
 
 
@@ -72,7 +74,7 @@ def serve_region(
         *_slow_loops(services, settings),
         _listener(settings, scheduler.wake),
     ]
-    return Serving(parts, keeper, scheduler.wake)
+    return Serving(parts, keeper, ports.clock, scheduler.wake)
 
 
 def _slow_loops(services: Services, settings: Settings) -> list[Loop]:

@@ -99,6 +99,7 @@ def run_worker_process(settings: Settings) -> int:
         membership = Membership(keeper)
         membership.start()
         attempts = _Attempts(settings, instance.id, places)
+        _share_with_children()
         ready = ready_mark(settings, os.getpid())
         closing.callback(ready.unlink, missing_ok=True)
         code = run_worker(
@@ -119,6 +120,21 @@ def run_worker_process(settings: Settings) -> int:
 def ready_mark(settings: Settings, pid: int) -> Path:
     """Return the file that is there while the worker with process id `pid` takes messages."""
     return Path(settings.paths.work_dir) / f"{pid}{READY_SUFFIX}"
+
+
+def _share_with_children() -> None:
+    """Load what every child needs, and keep the collector from touching, and so copying, it."""
+    import gc
+
+    import region_scheduler.drivers.celery.wakeups
+    import region_scheduler.drivers.http.wakeups
+    import region_scheduler.worker.runners.check
+    import region_scheduler.worker.runners.command
+    import region_scheduler.worker.runners.simulate
+    import region_scheduler.worker.runners.terraform  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
 
 
 class _Attempts:

@@ -33,7 +33,7 @@ class Program:
         is_ready: Given its process id, says whether it can be used; must not raise, nor block long.
         ready_s: Longest wait for that, seconds.
         stop_s: How long it may take to end after SIGTERM before it is killed, seconds.
-        stage: Programs of one stage start together, after all of the one before are ready.
+        stage: All start together and wait for each other; those of a higher stage stop first.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Supervisor:
     leaves behind is killed with its group.
 
     Args:
-        programs: In starting order; stopped in reverse.
+        programs: In the order in which they are awaited, which says who is blamed.
         clock: For pauses between two starts.
         say: Told in one line of what happens to a program.
         on_change: Told after every start that succeeded or ended.
@@ -132,12 +132,10 @@ class Supervisor:
             self._started.set()
 
     def _start_all(self) -> None:
-        for stage in sorted({child.program.stage for child in self._children}):
-            together = [child for child in self._children if child.program.stage == stage]
-            for child in together:
-                self._spawn(child)
-            for child in together:
-                self._await_ready(child)
+        for child in self._children:
+            self._spawn(child)
+        for child in self._children:
+            self._await_ready(child)
 
     def _await_ready(self, child: _Child) -> None:
         program, process = child.program, child.process

@@ -1,0 +1,5 @@
+"""`python -m region_scheduler`."""
+
+from region_scheduler.cli import main
+
+main()

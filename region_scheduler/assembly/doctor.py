@@ -1,0 +1,155 @@
+"""Looks at everything that a region needs, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from region_scheduler.assembly.environment import inherited
+from region_scheduler.assembly.member import settings_digest
+from region_scheduler.assembly.production import open_broker, open_graph
+from region_scheduler.config.settings import Settings
+from region_scheduler.domain.run import RegionStatus
+from region_scheduler.errors import RegionSchedulerError
+from region_scheduler.ports.records import GraphStores
+
+_DISK_FREE_BYTES_MIN = 1 << 30
+_ANSWER_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing.
+
+    Attributes:
+        is_ok: None if it could not be looked at because of something before it.
+        detail: One line; if it is not well, with the way out.
+    """
+
+    subject: str
+    is_ok: bool | None
+    detail: str
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Yield a finding a subject, in the order in which they rest on each other."""
+    yield _lease(settings)
+    yield from _graph(settings)
+    yield _guarded("broker", lambda: _broker(settings))
+    yield _guarded("relational store", lambda: _relational(settings))
+    yield _guarded("terraform", _terraform)
+    yield _guarded("disk", lambda: _disk(settings))
+
+
+def _guarded(subject: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(subject, True, look())
+    except (RegionSchedulerError, OSError, _Unwell) as error:
+        return Finding(subject, False, str(error))
+
+
+class _Unwell(Exception):
+    """A subject that answers, but is not as it should be."""
+
+
+def _lease(settings: Settings) -> Finding:
+    """The relations were checked when the settings were loaded; say what follows from them."""
+    lease = settings.lease
+    outage_s = lease.ttl_s - lease.renew_every_s - lease.stop_s - lease.retry_s
+    detail = (
+        f"ttl {lease.ttl_s:g} s, grace {lease.grace_s:g} s: a lost holder is replaced after"
+        f" {lease.lease_s:g} s, and a store outage up to {outage_s:g} s interrupts no step"
+    )
+    return Finding("lease", True, detail)
+
+
+def _graph(settings: Settings) -> Iterator[Finding]:
+    with ExitStack() as closing:
+        try:
+            graph = open_graph(settings, closing)
+            regions = graph.regions.all()
+        except RegionSchedulerError as error:
+            yield Finding("graph store", False, str(error))
+            yield Finding("regions", None, "the graph store does not answer")
+            yield Finding("instances", None, "the graph store does not answer")
+            return
+        kind = "embedded engine" if settings.arango.is_embedded else "ArangoDB"
+        yield Finding("graph store", True, f"{kind} {graph.db.version()} at {settings.arango.url}")
+        active = [region.id for region in regions if region.status is RegionStatus.ACTIVE]
+        told = ", ".join(f"{region.id} {region.status.value}" for region in regions)
+        yield Finding("regions", bool(active), told or "none yet: start `serve` in one")
+        yield _guarded("instances", lambda: _instances(graph, settings))
+
+
+def _instances(graph: GraphStores, settings: Settings) -> str:
+    alive = graph.instances.unfenced()
+    mine = settings_digest(settings)
+    strangers = [i.id for i in alive if i.settings_digest not in ("", mine)]
+    if strangers:
+        way_out = "give all processes the same lease settings and signing key"
+        raise _Unwell(f"{', '.join(strangers)} run with other settings: {way_out}")
+    workers = [i for i in alive if i.capacity]
+    idle = {i.region for i in alive} - {i.region for i in workers}
+    if idle:
+        raise _Unwell(f"no worker in {', '.join(sorted(idle))}: start `worker --region NAME`")
+    return f"{len(alive)} alive, {len(workers)} of them workers, all with these settings"
+
+
+def _broker(settings: Settings) -> str:
+    with open_broker(settings).connection_for_write() as connection:
+        try:
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=_ANSWER_S)
+        except connection.connection_errors as error:
+            raise _Unwell(f"no answer: {error}; start it, or set broker.url") from error
+        return f"answers at {connection.as_uri(include_password=False)}"
+
+
+def _relational(settings: Settings) -> str:
+    from region_scheduler.drivers.sql.backlog import SqlBacklog
+    from region_scheduler.drivers.sql.engine import open_engine
+    from region_scheduler.drivers.sql.schema import prepare
+
+    engine = open_engine(settings.relational_url)
+    try:
+        prepare(engine)
+        return f"{engine.dialect.name}, {SqlBacklog(engine).depth()} tasks in the backlog"
+    finally:
+        engine.dispose()
+
+
+def _terraform() -> str:
+    from region_scheduler.worker.runners.terraform_tool import find_terraform
+
+    environ = inherited()
+    tool = find_terraform(environ)
+    if tool is None:
+        way_out = "put terraform or tofu on PATH, or install region-scheduler[terraform]"
+        raise _Unwell(f"there is none, so terraform steps fail here: {way_out}")
+    if tool.is_library:
+        return tool.identity.replace(":", " ")
+    told = subprocess.run(
+        [tool.path, "version"],
+        env={**environ, "CHECKPOINT_DISABLE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=_ANSWER_S,
+        check=False,
+    )
+    if told.returncode != 0:
+        raise _Unwell(f"{tool.path} version ended with {told.returncode}")
+    return f"{told.stdout.splitlines()[0]} at {tool.path}"
+
+
+def _disk(settings: Settings) -> str:
+    path = Path(settings.paths.state_dir).absolute()
+    while not path.exists():
+        path = path.parent
+    free = shutil.disk_usage(path).free
+    told = f"{free / (1 << 30):.1f} GiB free at {path}"
+    if free < _DISK_FREE_BYTES_MIN:
+        raise _Unwell(f"{told}: make room, or logs and states cannot be kept")
+    return told

@@ -1,0 +1,94 @@
+"""What someone who acts on the stores has open: as a local operator, audited."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from region_scheduler.config.settings import Settings
+from region_scheduler.runtime.system import SystemClock, UuidIds
+
+if TYPE_CHECKING:
+    from region_scheduler.admission.intake import Intake
+    from region_scheduler.assembly.services import Ports
+    from region_scheduler.lifecycle.settle import Settler
+    from region_scheduler.operations.audit import Auditor
+    from region_scheduler.ports.records import GraphStores
+
+
+class Operator:
+    """Opens what is asked for, once.
+
+    Args:
+        settings: Say where the stores are.
+        closing: Closes what was opened.
+        actor: Named in the audit; by default whoever is logged in.
+    """
+
+    def __init__(self, settings: Settings, closing: ExitStack, actor: str = "") -> None:
+        self.settings = settings
+        self.actor = actor or f"operator:{_user()}"
+        self.clock = SystemClock()
+        self.ids = UuidIds()
+        self._closing = closing
+
+    @cached_property
+    def graph(self) -> GraphStores:
+        """The graph store, through the region's coordinator."""
+        from region_scheduler.assembly.production import open_graph
+
+        return open_graph(self.settings, self._closing)
+
+    @cached_property
+    def ports(self) -> Ports:
+        """Everything that a submitter reaches."""
+        from region_scheduler.assembly.production import open_ports
+
+        return open_ports(self.settings, self._closing)
+
+    @cached_property
+    def settler(self) -> Settler:
+        """Does what follows an operator's act, and wakes schedulers."""
+        from region_scheduler.assembly.production import open_broker, open_wake_ups
+        from region_scheduler.lifecycle.settle import Settler
+
+        wake_ups = open_wake_ups(self.settings, open_broker(self.settings), self._closing)
+        return Settler(self.graph, wake_ups, self.clock, self.actor)
+
+    @cached_property
+    def auditor(self) -> Auditor:
+        """Writes down what the operator does."""
+        from region_scheduler.operations.audit import Auditor
+
+        return Auditor(self.graph, self.actor, self.clock, self.ids)
+
+    @contextmanager
+    def submitter(self) -> Iterator[Intake]:
+        """Yield the submitter role under a lease, so that others finish what we accept and leave.
+
+        Raises:
+            Unavailable, OutcomeUnknown: The graph store does not answer.
+        """
+        from region_scheduler.assembly.member import Membership, new_instance
+        from region_scheduler.assembly.services import intake, lease_keeper
+        from region_scheduler.domain.instance import Role
+
+        ports = self.ports
+        instance = new_instance(self.settings, "cli", [Role.SUBMITTER], self.clock, self.ids)
+        membership = Membership(lease_keeper(ports, instance, self.settings.lease))
+        membership.start()
+        try:
+            yield intake(ports, instance)
+        finally:
+            membership.stop()
+            membership.join(self.settings.lease.ttl_s)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -1,0 +1,67 @@
+"""The tree of commands. The modules that hold them import nothing heavy before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import Abort, Exit, TyperException
+
+from region_scheduler.cli import inspect, processes, runs, submit, tasks, zones
+from region_scheduler.cli.edge import INTERRUPTED, guarded
+from region_scheduler.errors import InvalidInput
+
+PROGRAM = "region-scheduler"
+
+
+def build() -> typer.Typer:
+    """Return the whole tree."""
+    app = typer.Typer(
+        name=PROGRAM,
+        help="Provisions landing zones as dependency graphs over several regions.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    for name, group in (("zones", zones.app), ("runs", runs.app), ("tasks", tasks.app)):
+        app.add_typer(group, name=name)
+    app.add_typer(inspect.config_app, name="config")
+    for command in (
+        processes.demo,
+        processes.up,
+        processes.serve,
+        processes.worker,
+        submit.submit,
+        runs.watch,
+        runs.resume,
+        inspect.doctor,
+    ):
+        app.command()(command)
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    return guarded(lambda: _run(arguments), as_json="--json" in arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    command = typer.main.get_command(build())
+    try:
+        code = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except Exit as ended:
+        return ended.exit_code
+    except Abort:
+        return INTERRUPTED
+    except TyperException as refused:
+        raise _bad_usage(refused, arguments) from refused
+    return code if isinstance(code, int) else 0
+
+
+def _bad_usage(refused: TyperException, arguments: Sequence[str]) -> InvalidInput:
+    return InvalidInput(
+        field="command line",
+        value=" ".join(arguments),
+        expected=f"{refused.format_message()} (see --help)",
+    )

@@ -1,0 +1,92 @@
+"""`demo` from beginning to end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from region_scheduler.assembly.operator import Operator
+from region_scheduler.cli.output import Output
+from region_scheduler.cli.watching import Glance, watch_until_ended
+from region_scheduler.config.load import load
+from region_scheduler.errors import OutcomeUnknown, Unavailable
+from region_scheduler.local import demo
+from region_scheduler.local.up import LocalStack, Wish
+from region_scheduler.runtime.logs import set_up_logging
+from region_scheduler.runtime.system import SystemClock, UuidIds
+
+_STOP_S = 60.0
+EXIT_BAD = 1
+
+
+def run(output: Output, state_dir: Path | None) -> int:
+    """Run the demo; return 0 if every task was done and no promise was broken.
+
+    Args:
+        output: For lines and the result.
+        state_dir: Kept if given; otherwise a temporary one, kept only if something went wrong.
+
+    Raises:
+        Misconfigured, Unavailable: The stack does not come up.
+    """
+    set_up_logging(level="error")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    directory = state_dir or Path(tempfile.mkdtemp(prefix="region-scheduler-demo-"))
+    is_ok = False
+    try:
+        is_ok = _run(output, directory.absolute())
+    finally:
+        if state_dir is None and is_ok:
+            shutil.rmtree(directory, ignore_errors=True)
+        elif not is_ok:
+            output.note(f"logs and states are in {directory}")
+    return 0 if is_ok else EXIT_BAD
+
+
+def _run(output: Output, directory: Path) -> bool:
+    clock, ids = SystemClock(), UuidIds()
+    began_at = clock.monotonic()
+    terraform = demo.terraform_name()
+    if terraform == "absent":
+        output.note("no terraform is to be had on this machine: its steps are simulated")
+    stack = LocalStack(
+        Wish(state_dir=directory, concurrency=demo.CONCURRENCY), clock, ids, output.note
+    )
+    output.note(f"starting {', '.join(stack.stack.regions)} in {directory}")
+    stack.start()
+    try:
+        up_at = clock.monotonic()
+        for line in stack.lines():
+            output.note(str(line))
+        output.note("kill any of these pids, at any time: the runs still end done")
+        with ExitStack() as closing:
+            first = next(iter(stack.stack.regions))
+            settings = load(stack.stack.settings(first)).settings
+            operator = Operator(settings, closing, "demo")
+            submitted = demo.submit_zones(operator, operator.graph.regions.all(), terraform)
+            answers = demo.AutoAnswer(operator, output.note)
+            watch_until_ended(
+                operator,
+                [one.id for one, _ in submitted],
+                output,
+                lambda seen: _answer(answers, seen),
+            )
+            timing = demo.Timing(began_at=began_at, up_at=up_at, ended_at=clock.monotonic())
+            memory_mib = sum(line.memory.pss for line in stack.lines())
+            found = demo.report(operator, stack.stack, submitted, timing, terraform)
+            found |= {"answered": answers.count, "memory_mib": round(memory_mib)}
+    finally:
+        stack.stop()
+        stack.join(_STOP_S)
+    output.result(found, lambda: demo.report_lines(found))
+    return bool(found["ok"])
+
+
+def _answer(answers: demo.AutoAnswer, seen: Glance) -> None:
+    try:
+        answers(seen.tasks)
+    except (Unavailable, OutcomeUnknown):
+        return  # somebody killed the engine, as invited; the next look asks again

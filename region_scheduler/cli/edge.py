@@ -1,0 +1,48 @@
+"""The edge of a process: whatever happens becomes one line and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+
+from region_scheduler.errors import BrokenInvariant, RegionSchedulerError
+
+INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+
+def guarded(run: Callable[[], int], *, as_json: bool = False) -> int:
+    """Return the exit code of `run`, or of what it raised.
+
+    Args:
+        run: Returns an exit code.
+        as_json: Say what went wrong as the last line of standard output, too.
+    """
+    try:
+        code = run()
+        sys.stdout.flush()
+    except RegionSchedulerError as error:
+        return _told(error.code, str(error), error.exit_code, as_json=as_json)
+    except BrokenInvariant as broken:
+        said = f"invariant broken, please report it: {broken}"
+        return _told("broken_invariant", said, broken.exit_code, as_json=as_json)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has gone; nothing may be written at the interpreter's end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except Exception as unexpected:  # noqa: BLE001 - the edge
+        said = f"unexpected, please report it: {type(unexpected).__name__}: {unexpected}"
+        return _told("internal", said, BrokenInvariant.exit_code, as_json=as_json)
+    return code
+
+
+def _told(code: str, message: str, exit_code: int, *, as_json: bool) -> int:
+    line = " ".join(message.split())
+    sys.stderr.write(f"region-scheduler: {line}\n")
+    if as_json:
+        sys.stdout.write(json.dumps({"error": {"code": code, "message": line}}) + "\n")
+    return exit_code

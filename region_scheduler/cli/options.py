@@ -1,0 +1,37 @@
+"""Options that several commands share, each spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object as the last line of output.")
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option("--state-dir", help="Directory of the local stack.", show_default="from settings"),
+]
+Region = Annotated[
+    str | None, typer.Option("--region", help="Region to act from.", show_default="the first one")
+]
+Tenant = Annotated[str, typer.Option("--tenant", help="Whose zones and runs.")]
+Regions = Annotated[
+    str, typer.Option("--regions", help="Target regions, with commas; the first is home.")
+]
+Pairs = Annotated[
+    list[str] | None, typer.Option("--set", help="A parameter as key=value; may be repeated.")
+]
+RunText = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, its beginning or end, or its name.")
+]
+TaskText = Annotated[str, typer.Argument(metavar="TASK", help="RUN/NAME, or a task's id.")]
+
+TENANT_DEFAULT = "acme"
+
+
+def words(text: str) -> list[str]:
+    """Return `a,b` as a list, blanks left out."""
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,102 @@
+"""From the command line to settings, and to the stores that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from region_scheduler.errors import InvalidInput, Misconfigured
+
+if TYPE_CHECKING:
+    from region_scheduler.assembly.operator import Operator
+    from region_scheduler.config.load import Values
+    from region_scheduler.config.settings import Settings
+
+
+@contextmanager
+def session(state_dir: Path | None = None, region: str | None = None) -> Iterator[Operator]:
+    """Yield an operator with the stores that the settings name, or else with the local stack's.
+
+    Raises:
+        Misconfigured: There is neither, or the state directory is damaged.
+        InvalidInput: The local stack has no such region.
+    """
+    from region_scheduler.assembly.operator import Operator
+    from region_scheduler.runtime.logs import set_up_logging
+
+    set_up_logging(level="error")
+    with ExitStack() as closing:
+        yield Operator(settings_for(state_dir, region), closing)
+
+
+def region_names(state_dir: Path | None) -> list[str]:
+    """Return the regions that a submission would find, without asking a store.
+
+    They are those of the settings, else those of the local stack, else those that `up` would make.
+    """
+    from region_scheduler.config.load import load
+    from region_scheduler.local.stack import REGIONS, load_stack
+
+    settings = load().settings
+    if settings.regions and state_dir is None:
+        return list(settings.regions)
+    stack = load_stack((state_dir or Path(settings.paths.state_dir)).absolute())
+    return list(stack.regions if stack is not None else REGIONS)
+
+
+def settings_for(state_dir: Path | None, region: str | None) -> Settings:
+    """Return the settings that `flags_for` leads to.
+
+    Raises:
+        Misconfigured: No store is named and there is no local stack.
+        InvalidInput: The local stack has no such region.
+    """
+    from region_scheduler.config.load import load
+
+    return load(flags_for(state_dir, region)).settings
+
+
+def flags_for(state_dir: Path | None, region: str | None, more: Values | None = None) -> Values:
+    """Return what comes before all other settings: what was typed, and the local stack's.
+
+    Args:
+        state_dir: Where the local stack is; by default the setting says. A stack counts if this is
+            given, or if no graph store is named elsewhere.
+        region: By default the setting says, else it is the stack's first.
+        more: Typed as well; values that are None were not.
+
+    Raises:
+        Misconfigured: No store is named and there is no local stack.
+        InvalidInput: The local stack has no such region.
+    """
+    from region_scheduler.config.load import load
+
+    typed = {**(more or {}), "region": region}
+    settings = load(typed).settings
+    if settings.arango.url and state_dir is None:
+        return typed
+    from region_scheduler.local.stack import load_stack
+
+    directory = (state_dir or Path(settings.paths.state_dir)).absolute()
+    stack = load_stack(directory)
+    if stack is None:
+        way_out = "start one with `region-scheduler up`, or set arango.url"
+        raise Misconfigured(problems=[f"there is no stack in {directory}: {way_out}"])
+    name = settings.region or next(iter(stack.regions))
+    if name not in stack.regions:
+        expected = f"the stack in {directory} has {', '.join(stack.regions)}"
+        raise InvalidInput(field="--region", value=name, expected=expected)
+    return _merged(stack.settings(name), {**typed, "region": name})
+
+
+def _merged(below: Values, above: Values) -> dict[str, Any]:
+    """Return `below` with what `above` says on top, tables key by key; None says nothing."""
+    merged = dict(below)
+    for name, value in above.items():
+        if isinstance(value, Mapping):
+            merged[name] = _merged(merged.get(name) or {}, value)
+        elif value is not None:
+            merged[name] = value
+    return merged

@@ -1,0 +1,263 @@
+"""`submit`: a zone or a graph file becomes a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from region_scheduler.cli.options import (
+    TENANT_DEFAULT,
+    Json,
+    Pairs,
+    Regions,
+    StateDir,
+    Tenant,
+    words,
+)
+from region_scheduler.cli.output import Output
+from region_scheduler.cli.session import region_names
+from region_scheduler.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from region_scheduler.assembly.operator import Operator
+    from region_scheduler.domain.admission import Plan
+    from region_scheduler.domain.run import Region, Zone
+
+_WAVE_NAMES_SHOWN = 6
+_LINES_SHOWN = 10
+
+
+def submit(
+    zone: Annotated[str | None, typer.Argument(metavar="[ZONE]", help="A zone's name.")] = None,
+    graph_file: Annotated[
+        Path | None, typer.Option("--graph", help="A graph file instead of a zone.")
+    ] = None,
+    type_name: Annotated[
+        str, typer.Option("--type", help="Create the zone first, of this type.")
+    ] = "",
+    regions: Regions = "",
+    pairs: Pairs = None,
+    tenant: Tenant = TENANT_DEFAULT,
+    is_simulated: Annotated[
+        bool, typer.Option("--simulate", help="Steps only take their expected time.")
+    ] = False,
+    time_scale: Annotated[
+        float, typer.Option("--time-scale", min=0, help="Of simulated steps; 0 is at once.")
+    ] = 1.0,
+    is_dry: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what it comes to, and write nothing.")
+    ] = False,
+    key: Annotated[
+        str, typer.Option("--key", help="The same key again is the same run; made if not given.")
+    ] = "",
+    is_waiting: Annotated[
+        bool, typer.Option("--wait", help="Stay until it has ended, or a person is needed.")
+    ] = False,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> int:
+    """Submit a zone's apply run, or a graph file."""
+    if (zone is None) == (graph_file is None):
+        raise InvalidInput(
+            field="submit", value=zone or "", expected="name either a ZONE or a --graph FILE"
+        )
+    wish = _Wish(zone, graph_file, type_name, words(regions), pairs or [], tenant)
+    simulation = time_scale if is_simulated else None
+    if is_dry and (graph_file is not None or type_name):
+        _tell(Output(as_json), wish.dry_plan(region_names(state_dir), simulation))
+        return 0
+    return _submit(wish, simulation, key, is_dry, is_waiting, state_dir, Output(as_json))
+
+
+class _Wish:
+    """What was typed, and the plans that come of it."""
+
+    def __init__(
+        self,
+        zone: str | None,
+        graph_file: Path | None,
+        type_name: str,
+        regions: Sequence[str],
+        pairs: Sequence[str],
+        tenant: str,
+    ) -> None:
+        self._zone = zone or ""
+        self._document = read_graph(graph_file) if graph_file else None
+        self._type_name = type_name
+        self._regions = regions
+        self._pairs = pairs
+        self._tenant = tenant
+
+    def dry_plan(self, region_names: Sequence[str], time_scale: float | None) -> Plan:
+        """Return a plan over regions that need not run: no stack is needed."""
+        from region_scheduler.domain.run import Region
+        from region_scheduler.operations.plans import plan_of
+        from region_scheduler.runtime.system import SystemClock
+
+        known = [Region(id=name) for name in region_names]
+        if self._document is not None:
+            return self._graph_plan(known, time_scale)
+        zone = self._checked_zone(known, SystemClock().now())
+        return _maybe_simulated(plan_of(zone, known), time_scale)
+
+    def plan(self, opened: Operator, known: Sequence[Region], time_scale: float | None) -> Plan:
+        """Return the plan over the regions there are; `--type` stores the zone first."""
+        from region_scheduler.operations.plans import plan_of
+        from region_scheduler.operations.zones import create_zone, find_zone
+
+        if self._document is not None:
+            return self._graph_plan(known, time_scale)
+        if self._type_name:
+            checked = self._checked_zone(known, opened.clock.now())
+            zone = create_zone(opened.graph, opened.auditor, checked)
+        elif self._regions or self._pairs:
+            expected = "they are the zone's own: give them to `zones create`, or with --type"
+            raise InvalidInput(field="--regions, --set", value=self._zone, expected=expected)
+        else:
+            zone = find_zone(opened.graph, self._tenant, self._zone)
+        return _maybe_simulated(plan_of(zone, known), time_scale)
+
+    def _checked_zone(self, known: Sequence[Region], created_at: datetime) -> Zone:
+        from region_scheduler.operations.plans import checked_zone
+
+        return checked_zone(
+            known,
+            self._zone,
+            self._type_name,
+            self._regions,
+            self._pairs,
+            self._tenant,
+            created_at,
+        )
+
+    def _graph_plan(self, known: Sequence[Region], time_scale: float | None) -> Plan:
+        from region_scheduler.admission.importers.graph import GraphOptions, plan_of_graph
+        from region_scheduler.operations.zones import known_regions, serving
+
+        serves = serving(known)
+        wanted = known_regions(known, self._regions or [region.id for region in known])
+        homes = tuple(dict.fromkeys(serves[name] for name in wanted))
+        options = GraphOptions(
+            tenant=self._tenant,
+            home_region=homes[0],
+            regions=homes,
+            serves={target: at for target, at in serves.items() if at in homes},
+            is_simulated=time_scale is not None,
+            time_scale=1.0 if time_scale is None else time_scale,
+        )
+        return plan_of_graph(self._document, options)
+
+
+def read_graph(path: Path) -> Any:
+    """Return the JSON document in a file.
+
+    Raises:
+        InvalidInput: There is no such file, or it is not JSON; says where.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidInput(field="--graph", value=str(path), expected=reason) from error
+    except json.JSONDecodeError as error:
+        place = f"not JSON: line {error.lineno}, column {error.colno}: {error.msg.lower()}"
+        raise InvalidInput(field="--graph", value=str(path), expected=place) from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(field="--graph", value=str(path), expected="not JSON") from error
+
+
+def _submit(
+    wish: _Wish,
+    time_scale: float | None,
+    key: str,
+    is_dry: bool,
+    is_waiting: bool,
+    state_dir: Path | None,
+    output: Output,
+) -> int:
+    from region_scheduler.cli.session import session
+    from region_scheduler.cli.watching import watch_runs
+
+    with session(state_dir) as opened:
+        here = opened.settings.region
+        known = sorted(opened.graph.regions.all(), key=lambda region: region.id != here)
+        plan = wish.plan(opened, known, time_scale)
+        if is_dry:
+            _tell(output, plan)
+            return 0
+        key = key or opened.ids.new()
+        with opened.submitter() as intake:
+            admitted = intake.admit(plan, key)
+        run = admitted.run
+        if is_waiting:
+            output.note(f"run {run.id}: {len(plan.tasks)} tasks over {', '.join(run.regions)}")
+            return watch_runs(opened, [run.id], output, is_person_awaited=False)
+    value = {
+        "run": run.id,
+        "key": key,
+        "is_repeat": admitted.is_repeat,
+        "name": run.name,
+        "tasks": run.task_count,
+        "regions": list(run.regions),
+        "state": run.state,
+    }
+    again = " (as before: the key was used already)" if admitted.is_repeat else ""
+    output.result(
+        value,
+        lambda: [
+            f"run {run.id}{again}: {run.task_count} tasks over {', '.join(run.regions)}",
+            f"watch it with: region-scheduler watch {run.id}",
+        ],
+    )
+    return 0
+
+
+def _maybe_simulated(plan: Plan, time_scale: float | None) -> Plan:
+    from region_scheduler.operations.plans import simulated
+
+    return plan if time_scale is None else simulated(plan, time_scale)
+
+
+def _tell(output: Output, plan: Plan) -> None:
+    from region_scheduler.operations.plans import summary
+
+    found = summary(plan)
+    output.result(found, lambda: summary_lines(found))
+
+
+def summary_lines(found: dict[str, Any]) -> Iterable[str]:
+    """Return a plan's summary for people."""
+    path = found["critical_path"]
+    yield f"{found['name']}: {found['tasks']} tasks, {found['dependencies']} dependencies"
+    yield "regions: " + ", ".join(f"{name} {n}" for name, n in found["regions"].items())
+    yield "runners: " + ", ".join(f"{name} {n}" for name, n in found["runners"].items())
+    yield ""
+    yield f"waves: {len(found['waves'])}"
+    for number, names in enumerate(found["waves"], start=1):
+        yield f"{number:>4}  {len(names):>4}  {_some(names, _WAVE_NAMES_SHOWN)}"
+    yield ""
+    yield f"critical path: {path['seconds']:g} s over {len(path['tasks'])} tasks"
+    yield "      " + " -> ".join(path["tasks"])
+    for title, names in (("approvals", "approvals"), ("irreversible steps", "irreversible")):
+        yield ""
+        yield f"{title}: {len(found[names])}"
+        yield from (f"      {name}" for name in found[names])
+    yield ""
+    yield f"locks that several tasks want: {len(found['locks'])}"
+    for lock in found["locks"][:_LINES_SHOWN]:
+        n = len(lock["tasks"])
+        yield f"      {lock['resource']}: {n} tasks, {lock['capacity']} at once"
+    if len(found["locks"]) > _LINES_SHOWN:
+        yield f"      and {len(found['locks']) - _LINES_SHOWN} more (--json tells all)"
+    yield ""
+    yield "nothing was written"
+
+
+def _some(names: Sequence[str], count: int) -> str:
+    hidden = len(names) - count
+    return "  ".join(names[:count]) + (f"  and {hidden} more" if hidden > 0 else "")

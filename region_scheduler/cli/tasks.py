@@ -1,0 +1,128 @@
+"""`tasks`: look at them, and answer those that wait for a person or an event."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from region_scheduler.cli.options import Json, Pairs, RunText, StateDir, TaskText
+from region_scheduler.cli.output import Output
+
+app = typer.Typer(help="Tasks of a run.", no_args_is_help=True)
+
+Comment = Annotated[str, typer.Option("--comment", help="Kept with the answer.")]
+
+
+@app.command(name="list")
+def list_tasks(
+    run: RunText,
+    state: Annotated[str, typer.Option("--state", help="Only these, with commas.")] = "",
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """List the tasks of a run."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.cli.views import states_of, task_row
+    from region_scheduler.operations.runs import find_run
+
+    states = states_of(state)
+    with session(state_dir) as opened:
+        found = opened.graph.tasks.of_run(find_run(opened.graph, run).id, states)
+    rows = sorted((task_row(task) for task in found), key=lambda row: row["name"])
+    columns = ["name", "state", "region", "runner", "attempt", "reason"]
+    Output(as_json).items(rows, columns, "no task is in that state" if state else "no tasks")
+
+
+@app.command()
+def show(task: TaskText, state_dir: StateDir = None, as_json: Json = False) -> None:
+    """Show a task: spec, state, history, outputs."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.cli.views import task_lines
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+    Output(as_json).result({"task": found}, lambda: task_lines(found))
+
+
+@app.command()
+def blocks(task: TaskText, state_dir: StateDir = None, as_json: Json = False) -> None:
+    """List everything that waits, directly or not, for a task."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+        rows = [
+            {"name": r.name, "distance": r.distance, "state": r.state, "region": r.region}
+            for r in opened.graph.tasks.blocks(found.id)
+        ]
+    nothing = f"nothing waits for {found.spec.name}"
+    Output(as_json).items(rows, ["distance", "name", "state", "region"], nothing)
+
+
+@app.command()
+def logs(task: TaskText, state_dir: StateDir = None, as_json: Json = False) -> None:
+    """Print the last lines of a task's log, and where the whole of it is."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+    value = {"task": found.id, "log_tail": found.log_tail, "log_ref": found.log_ref}
+    whole = f"whole log: {found.log_ref}" if found.log_ref else "it has no log"
+    Output(as_json).result(value, lambda: [*found.log_tail.splitlines(), whole])
+
+
+@app.command()
+def approve(
+    task: TaskText,
+    is_no: Annotated[bool, typer.Option("--no", help="Refuse instead: the task fails.")] = False,
+    comment: Comment = "",
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Say yes (or no) to a task that waits for approval."""
+    _answer(task, not is_no, {}, comment, state_dir, as_json)
+
+
+@app.command()
+def answer(
+    task: TaskText,
+    pairs: Pairs = None,
+    is_failed: Annotated[bool, typer.Option("--failed", help="It will not come.")] = False,
+    comment: Comment = "",
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Tell a task that what it waits for has come; `--set` hands values on to its dependents."""
+    from region_scheduler.operations.zones import parameters_of
+
+    _answer(task, not is_failed, parameters_of(pairs or []), comment, state_dir, as_json)
+
+
+def _answer(
+    text: str,
+    is_yes: bool,
+    outputs: dict[str, Any],
+    comment: str,
+    state_dir: StateDir,
+    as_json: bool,
+) -> None:
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.runs import find_task, give_answer
+
+    with session(state_dir) as opened:
+        task = give_answer(
+            opened.graph,
+            opened.settler,
+            opened.auditor,
+            opened.clock,
+            find_task(opened.graph, text),
+            is_yes=is_yes,
+            outputs=outputs,
+            comment=comment,
+        )
+    value = {"task": task.id, "name": task.spec.name, "state": task.state}
+    Output(as_json).result(value, lambda: [f"{task.spec.name} is {task.state.value}"])

@@ -1,0 +1,149 @@
+"""What a submission comes to before anything is written: its plan, simulated or not, in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from region_scheduler.catalog.compose import expand, zone_type
+from region_scheduler.catalog.load import catalog_version
+from region_scheduler.domain.admission import Plan
+from region_scheduler.domain.dag import Dag
+from region_scheduler.domain.ids import zone_key
+from region_scheduler.domain.run import Region, Zone
+from region_scheduler.domain.task import Json, OnLoss, TaskSpec
+from region_scheduler.operations.zones import known_regions, parameters_of, serving
+
+_CAP_FACTOR = 2
+
+
+def checked_zone(
+    known: Sequence[Region],
+    name: str,
+    type_name: str,
+    regions: Sequence[str],
+    pairs: Sequence[str],
+    tenant: str,
+    created_at: datetime,
+) -> Zone:
+    """Return a zone of which a plan can be made.
+
+    Args:
+        known: The scheduler regions there are.
+        name: As typed.
+        type_name: As typed.
+        regions: Target regions; all scheduler regions if empty.
+        pairs: Parameters as `key=value`.
+        tenant: Whose it is.
+        created_at: For display.
+
+    Raises:
+        Rejected: Type, parameter, region or name is not accepted.
+    """
+    zone_type(type_name)
+    zone = Zone(
+        id=zone_key(tenant, name),
+        tenant=tenant,
+        name=name,
+        zone_type=type_name,
+        catalog_version=catalog_version(),
+        parameters=parameters_of(pairs),
+        regions=known_regions(known, regions or [region.id for region in known]),
+        created_at=created_at,
+    )
+    plan_of(zone, known)
+    return zone
+
+
+def plan_of(zone: Zone, known: Sequence[Region]) -> Plan:
+    """Return the graph of an apply run of `zone`; it belongs where the zone's first region is.
+
+    Args:
+        zone: Type, parameters and target regions.
+        known: The scheduler regions there are.
+
+    Raises:
+        Rejected: The catalogue or the regions no longer have what the zone needs.
+    """
+    serves = serving(known)
+    known_regions(known, zone.regions)
+    return expand(
+        zone.zone_type,
+        zone.parameters,
+        zone.regions,
+        zone=zone.name,
+        tenant=zone.tenant,
+        home_region=serves[zone.regions[0]],
+        serves=serves,
+    )
+
+
+def simulated(
+    plan: Plan, time_scale: float, is_simulated: Callable[[TaskSpec], bool] = lambda _: True
+) -> Plan:
+    """Return the plan with steps that only take their expected time.
+
+    Args:
+        plan: Its order, regions and locks stay.
+        time_scale: Durations are multiplied by this; 0 means at once.
+        is_simulated: Which steps; all of them unless given.
+    """
+    tasks = tuple(_simulated(t, time_scale) if is_simulated(t) else t for t in plan.tasks)
+    return replace(plan, tasks=tasks)
+
+
+def summary(plan: Plan) -> dict[str, Json]:
+    """Return what `submit --dry-run` tells: tasks, waves, critical path, locks, approvals."""
+    specs = {task.name: task for task in plan.tasks}
+    dag = Dag.checked(specs, plan.edges)
+    weight = {name: spec.expected_s for name, spec in specs.items()}
+    path = dag.critical_path(weight)
+    return {
+        "name": plan.name,
+        "zone_type": plan.zone_type,
+        "home_region": plan.home_region,
+        "tasks": len(specs),
+        "dependencies": len(plan.edges),
+        "regions": dict(Counter(spec.region for spec in specs.values())),
+        "runners": dict(Counter(spec.runner for spec in specs.values()).most_common()),
+        "waves": [list(wave) for wave in dag.waves],
+        "critical_path": {"seconds": sum(weight[name] for name in path), "tasks": list(path)},
+        "locks": _locks(plan.tasks),
+        "approvals": [spec.name for spec in specs.values() if needs_approval(spec)],
+        "irreversible": [spec.name for spec in specs.values() if spec.is_irreversible],
+    }
+
+
+def needs_approval(spec: TaskSpec) -> bool:
+    """Say whether a person has to say yes to the step."""
+    return spec.runner == "approval" or "approval" in spec.inputs
+
+
+def _simulated(spec: TaskSpec, time_scale: float) -> TaskSpec:
+    duration_s = spec.expected_s * time_scale
+    return replace(
+        spec,
+        runner="simulate",
+        inputs={"duration_s": duration_s},
+        on_loss=OnLoss.RETRY,
+        cap_s=max(spec.cap_s, _CAP_FACTOR * duration_s),
+        state_key="",
+    )
+
+
+def _locks(tasks: Sequence[TaskSpec]) -> list[dict[str, Json]]:
+    """Return what is taken by more than one task, the most wanted first."""
+    takers: dict[str, list[str]] = defaultdict(list)
+    capacity: dict[str, int] = {}
+    for task in tasks:
+        for need in task.locks:
+            takers[need.resource].append(task.name)
+            capacity[need.resource] = need.capacity
+    shared = [
+        {"resource": name, "capacity": capacity[name], "tasks": names}
+        for name, names in takers.items()
+        if len(names) > 1
+    ]
+    return sorted(shared, key=lambda lock: (-len(lock["tasks"]), lock["resource"]))
