@@ -4,7 +4,9 @@ SHELL := /bin/bash
 .PHONY: help setup demo test-fast test test-slow soak check format docs requirements clean
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest -q
+# Two processes; a file stays in one, so that what it starts is started once.
+BOTH := -n 2 --dist loadfile
 PACKAGES := region_scheduler tests
 
 help: ## list the targets
@@ -18,16 +20,16 @@ demo: ## provision three landing zones over three regions, on this machine
 	@$(BIN)/region-scheduler demo
 
 test-fast: setup ## unit, contract and architecture tests (under a minute)
-	$(PYTEST) -q -m "not slow and not soak" $(wildcard tests/unit tests/contract tests/architecture)
+	$(PYTEST) $(BOTH) -m "not slow and not soak" $(wildcard tests/unit tests/contract tests/architecture)
 
 test: setup ## every test that is not marked slow or soak (under ten minutes)
-	$(PYTEST) -q -m "not slow and not soak"
+	$(PYTEST) $(BOTH) -m "not slow and not soak"
 
 test-slow: setup ## the tests marked slow
-	$(PYTEST) -q -m "slow and not soak" --timeout 600 || [ $$? -eq 5 ]  # 5: none is marked slow
+	$(PYTEST) -m "slow and not soak" --timeout 600 || [ $$? -eq 5 ]  # 5: none is marked slow
 
 soak: setup ## the repeated tests that give figures; by hand, takes long
-	$(PYTEST) -q -m soak --timeout 3600 -s
+	$(PYTEST) -m soak --timeout 3600 -s
 
 check: setup ## format, lint, types, import contracts, dependencies
 	$(BIN)/ruff format --check $(PACKAGES)
