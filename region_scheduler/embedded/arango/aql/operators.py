@@ -13,6 +13,7 @@ from region_scheduler.embedded.arango.aql.order import COMPARISONS, equal, equal
 from region_scheduler.embedded.arango.aql.patterns import like, matches_regex
 from region_scheduler.embedded.arango.aql.run import Run
 from region_scheduler.embedded.arango.aql.scope import Closure, Frame, Scope
+from region_scheduler.embedded.arango.aql.walk import alternatives, conjuncts
 from region_scheduler.embedded.arango.errors import ArangoError
 
 _RANGE_MAX: Final = 10_000_000
@@ -39,8 +40,12 @@ def number_of(run: Run, value: Any) -> int | float:
 
 def binary(compiler: Compiler, node: syntax.Binary, scope: Scope) -> Closure:
     """Every operator between two operands."""
-    left = compiler.expression(node.left, scope)
     operator = node.operator
+    if operator in ("and", "or"):
+        # A long chain is one flat test: no deep nest of closures.
+        joined = conjuncts(node) if operator == "and" else alternatives(node)
+        return _LOGIC[operator]([compiler.expression(part, scope) for part in joined])
+    left = compiler.expression(node.left, scope)
     if operator in ("in", "not in"):
         member = membership(compiler, node.right, scope)
         if operator == "in":
@@ -52,8 +57,6 @@ def binary(compiler: Compiler, node: syntax.Binary, scope: Scope) -> Closure:
     if operator in COMPARISONS:
         comparison = COMPARISONS[operator]
         return lambda frame: comparison(left(frame), right(frame))
-    if operator in _LOGIC:
-        return _LOGIC[operator](left, right)
     if operator in _PATTERNS:
         test = _PATTERNS[operator]
         return lambda frame: test(frame[0], left(frame), right(frame))
@@ -61,23 +64,35 @@ def binary(compiler: Compiler, node: syntax.Binary, scope: Scope) -> Closure:
     return lambda frame: arithmetic(frame[0], left(frame), right(frame))
 
 
-def _and(left: Closure, right: Closure) -> Closure:
-    def both(frame: Frame) -> Any:
-        value = left(frame)
-        return right(frame) if truthy(value) else value
+def _and(parts: list[Closure]) -> Closure:
+    first, *others = parts
 
-    return both
+    def every(frame: Frame) -> Any:
+        value = first(frame)
+        for part in others:
+            if not truthy(value):
+                return value
+            value = part(frame)
+        return value
 
-
-def _or(left: Closure, right: Closure) -> Closure:
-    def either(frame: Frame) -> Any:
-        value = left(frame)
-        return value if truthy(value) else right(frame)
-
-    return either
+    return every
 
 
-_LOGIC: Final[dict[str, Callable[[Closure, Closure], Closure]]] = {"and": _and, "or": _or}
+def _or(parts: list[Closure]) -> Closure:
+    first, *others = parts
+
+    def any_(frame: Frame) -> Any:
+        value = first(frame)
+        for part in others:
+            if truthy(value):
+                return value
+            value = part(frame)
+        return value
+
+    return any_
+
+
+_LOGIC: Final[dict[str, Callable[[list[Closure]], Closure]]] = {"and": _and, "or": _or}
 
 # --- membership
 

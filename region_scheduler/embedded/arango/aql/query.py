@@ -15,6 +15,8 @@ from region_scheduler.embedded.arango.aql.explain import plan_of
 from region_scheduler.embedded.arango.aql.parse import parse
 from region_scheduler.embedded.arango.aql.run import QueryOptions, Run, Statistics
 from region_scheduler.embedded.arango.aql.scope import Layout, Scope
+from region_scheduler.embedded.arango.aql.walk import used_names
+from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Session
 
 _CACHE_SIZE: Final = 1024
@@ -50,10 +52,14 @@ class Compiled:
         self.tree = parse(text)
         compiler = QueryCompiler()
         compiler.layout.declared = self.tree.declared
+        compiler.layout.used = used_names(self.tree)
         for collection in self.tree.declared:
             if isinstance(collection, syntax.CollectionBind):
                 compiler.layout.collection_binds.add(collection.name)
-        self._pipeline: Pipeline = compiler.pipeline(self.tree.clauses, Scope(), is_main=True)
+        try:
+            self._pipeline: Pipeline = compiler.pipeline(self.tree.clauses, Scope(), is_main=True)
+        except RecursionError:
+            raise ArangoError(1524, "AQL: query nesting is too deep") from None
         self._layout: Layout = compiler.layout
         self._checked: set[tuple[str, ...]] = set()
 
@@ -100,15 +106,15 @@ class Compiled:
         frame[0] = run
         for name, slot in self._layout.binds.items():
             frame[slot] = run.bind[name]
-        if not self._layout.is_modification:
+        mark = session.savepoint() if self._layout.is_modification else None
+        try:
             rows = self._collect(run, frame)
-        else:
-            mark = session.savepoint()
-            try:
-                rows = self._collect(run, frame)
-            except BaseException:
+        except BaseException as error:
+            if mark is not None:
                 session.rollback(mark)
-                raise
+            if isinstance(error, RecursionError):
+                raise ArangoError(1524, "AQL: values are nested too deep") from None
+            raise
         if options.full_count and run.statistics.full_count is None:
             run.statistics.full_count = len(rows)
         return QueryResult(rows, run.warnings, run.statistics)

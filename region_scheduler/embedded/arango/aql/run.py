@@ -156,26 +156,28 @@ class Run:
             return None
         return view.get(key)
 
+    def require_declared(self, document_id: str) -> None:
+        """Refuse a vertex of a collection that the query did not name, as a cluster does.
+
+        Raises:
+            ArangoError: 1521.
+        """
+        name = document_id.partition("/")[0]
+        if self.session.is_cluster and name not in self.declared:
+            raise ArangoError(
+                1521,
+                f"collection not known to traversal: '{name}'. please add 'WITH {name}' as the"
+                " first line in your AQL",
+            )
+
     def vertex(self, document_id: str) -> Document | None:
-        """Return a document that a traversal met.
+        """Return a document that a traversal met, or None for an edge that leads nowhere.
 
         Raises:
             ArangoError: 1521 in a cluster, if the query did not name the collection.
         """
-        name, _, key = document_id.partition("/")
-        view = self.views.get(name)
-        if view is None or (self.session.is_cluster and name not in self.declared):
-            if self.session.is_cluster:
-                raise ArangoError(
-                    1521,
-                    f"collection not known to traversal: '{name}'. please add 'WITH {name}' as"
-                    " the first line in your AQL",
-                )
-            try:
-                view = self.view(name)
-            except ArangoError:
-                return None
-        return view.get(key)
+        self.require_declared(document_id)
+        return self.document(document_id)
 
 
 def size_of(value: Any) -> int:

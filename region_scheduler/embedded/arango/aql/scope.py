@@ -17,7 +17,8 @@ Closure: TypeAlias = Callable[[Frame], Any]
 Step: TypeAlias = Callable[[Iterator[Frame], Frame], Iterator[Frame]]
 CollectionOf: TypeAlias = Callable[[Run], str]
 
-_NESTING_MAX = 400
+# Python's own stack is the limit: a level takes two of its frames.
+_NESTING_MAX = 300
 
 
 @dataclass(slots=True)
@@ -75,7 +76,11 @@ class Touch:
 
 @dataclass(slots=True)
 class Layout:
-    """What the compiler notes about a whole query while it works through it."""
+    """What the compiler notes about a whole query while it works through it.
+
+    Attributes:
+        used: Names that the query mentions; None if it may use any (COLLECT INTO takes all).
+    """
 
     binds: dict[str, int] = field(default_factory=dict)
     collection_binds: set[str] = field(default_factory=set)
@@ -86,7 +91,12 @@ class Layout:
     is_modification: bool = False
     has_traversal: bool = False
     declared: tuple[syntax.CollectionName, ...] = ()
+    used: frozenset[str] | None = None
     plan: list[Any] = field(default_factory=list)
+
+    def is_used(self, name: str) -> bool:
+        """Tell whether a variable's value can matter."""
+        return self.used is None or name in self.used
 
     def new_slot(self) -> int:
         """Return a fresh slot of the frame."""

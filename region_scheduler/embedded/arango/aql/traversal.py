@@ -98,6 +98,7 @@ def traverse(compiler: Compiler, clause: syntax.Traverse, scope: Scope) -> Step:
             origin = vertex_id(run, start(frame))
             if origin is None:
                 continue
+            run.require_declared(origin)
             cut = _pruner(prune, pruned_slot, fill, frame)
             for hop in _WALKS[rules.order](run, origin, expand, rules, cut):
                 run.tick()
@@ -113,7 +114,9 @@ def _filler(
     slots = [compiler.layout.declare(scope, name) for name in clause.variables]
     vertex_slot = slots[0]
     edge_slot = slots[1] if len(slots) > 1 else 0
-    path_slot = slots[2] if len(slots) > 2 else 0
+    # A path takes as long to build as it is: not for a variable that nobody reads.
+    has_path = len(slots) > 2 and compiler.layout.is_used(clause.variables[2])
+    path_slot = slots[2] if has_path else 0
 
     def fill(frame: Frame, hop: Hop) -> None:
         run: Run = frame[0]

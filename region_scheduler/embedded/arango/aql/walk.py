@@ -32,6 +32,18 @@ def names(node: Any) -> set[str]:
     return {found.name for found in nodes(node) if isinstance(found, syntax.Name)}
 
 
+def used_names(query: syntax.Query) -> frozenset[str] | None:
+    """Return the names that a query mentions; None if it takes variables without naming them."""
+    for found in nodes(query):
+        if isinstance(found, syntax.Collect):
+            takes_all = found.into_value is None and not found.keep and not found.is_count
+            if found.into is not None and takes_all:
+                return None
+    return frozenset(names(query)) | {
+        name for found in nodes(query) if isinstance(found, syntax.Collect) for name in found.keep
+    }
+
+
 def has_modification(node: Any) -> bool:
     """Tell whether some part writes."""
     return any(isinstance(found, _MODIFICATIONS) for found in nodes(node))
