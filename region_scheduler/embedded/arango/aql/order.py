@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from region_scheduler.embedded.arango.values import sort_key
+from region_scheduler.embedded.arango.values import SortKey
+from region_scheduler.embedded.arango.values import sort_key as stored_key
 
 __all__ = [
     "COMPARISONS",
@@ -20,8 +21,26 @@ __all__ = [
     "string_order",
 ]
 
-string_order = sort_key
+string_order = stored_key
 """The key by which names sort: as strings do."""
+
+
+def sort_key(value: Any) -> SortKey:
+    """Return a hashable key that orders any AQL values; equal exactly for values that are `==`."""
+    kind = type(value)
+    return stored_key(_trimmed(value) if kind is list or kind is dict else value)
+
+
+def _trimmed(value: Any) -> Any:
+    """Return a value without the nulls at an array's end, which a missing element equals."""
+    if type(value) is dict:
+        return {name: _trimmed(item) for name, item in value.items()}
+    if type(value) is not list:
+        return value
+    end = len(value)
+    while end and value[end - 1] is None:
+        end -= 1
+    return [_trimmed(item) for item in value[:end]]
 
 
 def equal_key(value: Any) -> Any:
