@@ -160,12 +160,12 @@ class Engine:
             response = handler(call, *segments)
         except ArangoError as error:
             if call.direct is not None:
-                call.direct.rollback(0)
+                call.direct.fail()
             response = failure(error)
         except Exception as error:  # noqa: BLE001  # the edge of the server: a bug fails one request
             _log.exception("a request failed: %s %s", call.request.method, call.request.path)
             if call.direct is not None:
-                call.direct.rollback(0)
+                call.direct.fail()
             response = failure(ArangoError(4, f"internal error: {error!r}"))
         if call.direct is not None:
             self.store.finish(call.direct.commit())

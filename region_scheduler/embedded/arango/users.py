@@ -267,13 +267,11 @@ class Users:
         options = WriteOptions(merge_objects=False)
         transaction.collection("_users").update({"_key": name, "databases": databases}, options)
 
-    def grant_created(self, call: Call, database: str, users: list[Any]) -> None:
+    def grant_created(self, call: Call, database: str, users: list[dict[str, Any]]) -> None:
         """Give the creator, and the users named at the creation, access to a new database."""
         transaction = self._store.begin(self._store.catalog.database(SYSTEM))
         call.direct = transaction
         for user in users:
-            if not isinstance(user, dict):
-                raise ArangoError(10)
             name = user.get("username", user.get("user"))
             if transaction.collection("_users").get(str(name)) is None:
                 self.save(transaction, name, user, is_new=True)

@@ -59,7 +59,7 @@ def test_a_stop_keeps_everything_and_a_start_finds_it(
     assert client("GET", f"/_db/shop/_api/index/{made['id']}")[1]["unique"] is True
     assert client("POST", "/_db/shop/_api/document/c", {"n": 1})[1]["errorNum"] == 1210
     _, second = client("PATCH", "/_db/shop/_api/document/c/k", {"n": 2})
-    assert second["_rev"] > first["_rev"]
+    assert second["_rev"] != first["_rev"]
     assert engine.end(signal.SIGINT) == 0
 
 

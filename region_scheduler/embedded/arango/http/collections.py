@@ -11,6 +11,7 @@ from region_scheduler.embedded.arango.http.message import Response, answer
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.collection import Collection
 from region_scheduler.embedded.arango.storage.properties import CollectionProperties
+from region_scheduler.embedded.arango.storage.revision import read
 
 _LOADED = 3
 
@@ -90,7 +91,7 @@ def read_part(call: Call, name: str, part: str) -> Response:
         return answer(200, **shown, figures=figures)
     if part == "revision":
         revisions = [record.rev for record in access.records()]
-        return answer(200, **shown, revision=max(revisions, default="0"))
+        return answer(200, **shown, revision=max(revisions, key=read, default="0"))
     if part == "checksum":
         return answer(200, **shown, **_checksum(call, access.records()))
     if part == "shards" and call.store.is_cluster:
@@ -111,7 +112,7 @@ def _checksum(call: Call, records: Any) -> dict[str, str]:
         if with_data:
             part = zlib.crc32(record.blob, part)
         total ^= part
-        revision = max(revision, record.rev)
+        revision = max(revision, record.rev, key=read)
     return {"checksum": str(total), "revision": revision}
 
 

@@ -108,8 +108,11 @@ def create_database(call: Call) -> Response:
     body = call.object()
     options = body.get("options") or {}
     name = body.get("name")
+    users = body.get("users") or []
+    if not isinstance(users, list) or not all(isinstance(user, dict) for user in users):
+        raise ArangoError(10, "expecting users to be a list of objects")
     call.store.catalog.create_database(name, options)
-    call.engine.users.grant_created(call, str(name), body.get("users") or [])
+    call.engine.users.grant_created(call, str(name), users)
     return answer(201, result=True)
 
 

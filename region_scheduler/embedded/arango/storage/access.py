@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from region_scheduler.embedded.arango.errors import ArangoError
@@ -92,6 +92,9 @@ class CollectionAccess(ABC):
                 this transaction may not write here. Nothing was written.
         """
 
+    def note_failure(self, body: Any) -> None:
+        """Note that the write that `body` asked for failed; its query is about to fail too."""
+
     # Reading.
 
     def get(self, key: str) -> Document | None:
@@ -128,6 +131,8 @@ class CollectionAccess(ABC):
             before = self.record(key)
             if not keys.may_be_given and before is None:
                 raise ArangoError(1222)
+            if collection.properties.shard_keys != ("_key",):
+                raise ArangoError(1466)
             keys.saw(key)
         if before is not None:
             return self._overwrite(before, body, options)
@@ -235,7 +240,11 @@ class CollectionAccess(ABC):
         self, document: Any, options: WriteOptions
     ) -> tuple[Document | None, Document | None]:
         """Insert; return (old, new). With `ignore` on an existing key: (existing, None)."""
-        before, after = self.insert_record(document, options)
+        try:
+            before, after = self.insert_record(document, options)
+        except ArangoError:
+            self.note_failure(document)
+            raise
         return (
             None if before is None else self._cache.document(before),
             None if after is None else self._cache.document(after),
@@ -243,21 +252,32 @@ class CollectionAccess(ABC):
 
     def update(self, patch: Any, options: WriteOptions) -> tuple[Document, Document]:
         """Merge `patch` into the document that it names; return (old, new)."""
-        before, after = self.update_record(
-            key_of(patch), wanted_rev(patch, options), patch, options
-        )
-        return self._cache.document(before), self._cache.document(after)
+        return self._changed(self.update_record, patch, options)
 
     def replace(self, document: Any, options: WriteOptions) -> tuple[Document, Document]:
         """Replace the document that `document` names; return (old, new)."""
-        before, after = self.replace_record(
-            key_of(document), wanted_rev(document, options), document, options
-        )
+        return self._changed(self.replace_record, document, options)
+
+    def _changed(
+        self,
+        act: Callable[[str, Any, Any, WriteOptions], tuple[Record, Record]],
+        body: Any,
+        options: WriteOptions,
+    ) -> tuple[Document, Document]:
+        try:
+            before, after = act(key_of(body), wanted_rev(body, options), body, options)
+        except ArangoError:
+            self.note_failure(body)
+            raise
         return self._cache.document(before), self._cache.document(after)
 
     def remove(self, selector: Any, options: WriteOptions) -> Document:
         """Remove the document that `selector` names; return it."""
-        record = self.remove_record(key_of(selector), wanted_rev(selector, options))
+        try:
+            record = self.remove_record(key_of(selector), wanted_rev(selector, options))
+        except ArangoError:
+            self.note_failure(selector)
+            raise
         return self._cache.document(record)
 
 

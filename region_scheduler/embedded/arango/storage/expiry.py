@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Document
 from region_scheduler.embedded.arango.storage.database import Database
 from region_scheduler.embedded.arango.storage.store import Store
@@ -50,7 +52,8 @@ class Expiry:
                 for document in access.scan():
                     at = _instant(_value(document, definition.fields[0]))
                     if at is not None and at <= limit:
-                        access.remove_record(document["_key"], None)
+                        with suppress(ArangoError):  # a transaction holds it: the next look
+                            access.remove_record(document["_key"], None)
         removed = len(transaction.changes)
         self._store.finish(transaction.commit())
         return removed

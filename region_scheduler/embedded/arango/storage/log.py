@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS bounds (name TEXT PRIMARY KEY, value INTEGER) STRICT;
 # 64 MB: pages that change again and again reach the database file once per checkpoint.
 _CHECKPOINT_PAGES = 16_000
 _COMPACT_SHARE = 0.5
+_COMPACT_PAGES_MIN = 256
 
 
 class LogDamaged(Exception):
@@ -121,6 +122,7 @@ class SqliteLog:
         self._catalog: dict[int, tuple[str, int, bytes] | None] = {}
         self._bounds: dict[str, int] = {}
         self._is_forced = False
+        self._is_broken = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._connection = _open(directory / "engine.sqlite")
@@ -180,6 +182,8 @@ class SqliteLog:
         Raises:
             LogFailed: The disk refused; nothing of the queue may be answered.
         """
+        if self._is_broken:
+            raise LogFailed("the log could not be written before")
         if not (self._documents or self._catalog or self._bounds):
             return
         execute = self._connection.execute
@@ -192,6 +196,7 @@ class SqliteLog:
             if self._is_forced:
                 execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:
+            self._is_broken = True
             raise LogFailed(f"the log cannot be written: {error}") from error
         self._documents, self._catalog, self._bounds = {}, {}, {}
         self._is_forced = False
@@ -213,16 +218,27 @@ class SqliteLog:
         if self._bounds:
             many("INSERT OR REPLACE INTO bounds VALUES (?, ?)", list(self._bounds.items()))
 
+    def size_bytes(self) -> int:
+        """Return the size of the database, without what waits in the write-ahead log."""
+        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
+        (page_bytes,) = self._connection.execute("PRAGMA page_size").fetchone()
+        return int(pages) * int(page_bytes)
+
+    def limit_pages(self, count: int) -> None:
+        """Let writes fail when the database would be larger than `count` pages."""
+        self._connection.execute(f"PRAGMA max_page_count={count:d}")
+
     def compact(self) -> None:
         """Give free pages back to the disk if they are most of the file. Takes a rewrite of it."""
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
-        if free > _COMPACT_SHARE * pages:
+        if free > max(_COMPACT_SHARE * pages, _COMPACT_PAGES_MIN):
             self._connection.execute("VACUUM")
 
     def close(self) -> None:
-        """Flush and close."""
-        self.flush()
+        """Flush, unless a flush has failed before, and close."""
+        if not self._is_broken:
+            self.flush()
         self._connection.close()
 
 

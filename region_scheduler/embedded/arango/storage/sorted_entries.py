@@ -71,15 +71,6 @@ class SortedEntries:
         last = bisect_left(self._lasts, high, lo=first)
         return _walk(self._chunks[first : last + 1], low, high, is_reverse)
 
-    def first(self, low: Entry, high: Entry) -> Entry | None:
-        """Return the lowest entry from `low` (included) to `high` (excluded), if there is one."""
-        place = bisect_left(self._lasts, low)
-        if place == len(self._chunks):
-            return None
-        chunk = self._chunks[place]
-        entry = chunk[bisect_left(chunk, low)]
-        return entry if entry < high else None
-
 
 def _walk(chunks: list[list[Entry]], low: Entry, high: Entry, is_reverse: bool) -> Iterator[Entry]:
     if not chunks:

@@ -158,6 +158,7 @@ class Store:
         try:
             collections = self._load_catalog(log)
             self._load_documents(log, collections)
+            log.compact()
         except (ValueError, KeyError, TypeError, StopIteration, ArangoError) as error:
             raise LogDamaged(f"the data are damaged: {error!r}") from error
         finally:

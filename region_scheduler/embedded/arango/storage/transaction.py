@@ -84,7 +84,11 @@ class Transaction(ABC):
 
 
 class DirectTransaction(Transaction):
-    """A request's own transaction: it writes in place, for nobody else runs meanwhile."""
+    """A request's own transaction: it writes in place, for nobody else runs meanwhile.
+
+    Under cluster rules a query that fails at one document takes back only what it wrote to that
+    document's shard, the worst that ArangoDB allows: other shards may keep their part.
+    """
 
     def __init__(
         self, database: Database, ticks: Ticks, is_cluster: bool, locks: LockTable
@@ -92,6 +96,8 @@ class DirectTransaction(Transaction):
         super().__init__(database, ticks, is_cluster)
         self.locks = locks
         self.changes: list[tuple[Collection, Record | None, Record | None]] = []
+        self.failed_at: tuple[Collection, int] | None = None
+        self._kept = 0
 
     def _open(self, collection: Collection) -> CollectionAccess:
         return _PlaceAccess(collection, self)
@@ -101,11 +107,33 @@ class DirectTransaction(Transaction):
         return len(self.changes)
 
     def rollback(self, mark: object) -> None:
-        """Undo what was written since `mark`."""
+        """Undo what was written since `mark`, or the failed shard's part of it in a cluster."""
         assert isinstance(mark, int)
+        kept: list[tuple[Collection, Record | None, Record | None]] = []
         while len(self.changes) > mark:
-            collection, before, after = self.changes.pop()
-            collection.put(after, before)
+            change = self.changes.pop()
+            if self._is_out_of_reach(*change):
+                kept.append(change)
+            else:
+                collection, before, after = change
+                collection.put(after, before)
+        self.changes += reversed(kept)
+        self._kept = len(self.changes)
+
+    def _is_out_of_reach(
+        self, collection: Collection, before: Record | None, after: Record | None
+    ) -> bool:
+        if not self.is_cluster or self.source.is_one_shard or self.failed_at is None:
+            return False
+        record = before if after is None else after
+        return record is not None and (
+            self.failed_at != (collection, collection.shard_of(record.key))
+        )
+
+    def fail(self) -> None:
+        """Undo everything, but for what a failed query left on other shards."""
+        kept, self.failed_at = self._kept, None
+        self.rollback(kept)
 
     def commit(self) -> Commit:
         """Return what was written, to be published."""
@@ -137,6 +165,11 @@ class _PlaceAccess(CollectionAccess):
         record = self.source.record
         return (found for key in keys if (found := record(key)) is not None)
 
+    def note_failure(self, body: Any) -> None:
+        key = body.get("_key") if isinstance(body, dict) else body
+        if isinstance(key, str):
+            self._owner.failed_at = (self.source, self.source.shard_of(key))
+
     def store(self, before: Record | None, after: Record | None) -> None:
         collection = self.source
         new = None if after is None else self._cache.document(after)
@@ -148,6 +181,7 @@ class _PlaceAccess(CollectionAccess):
         if after is not None and new is not None:
             collection.check_unique(new, after.row)
         collection.put(before, after)
+        self._owner.failed_at = None
         self._owner.changes.append((collection, before, after))
 
 
