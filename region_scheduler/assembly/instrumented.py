@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 P = TypeVar("P")
 
-Hook = Callable[[str, Callable[[], Any]], Any]
-"""Given the point's name (`tasks.write`) and the call; makes it, or raises before or after it."""
+Hook = Callable[[str, "partial[Any]"], Any]
+"""Given the point's name (`tasks.write`) and the call with its arguments; makes it, or raises
+before or after it."""
 
 
 class _Instrumented:
@@ -27,7 +29,7 @@ class _Instrumented:
         point, hook = f"{self._name}.{attribute}", self._hook
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return hook(point, lambda: found(*args, **kwargs))
+            return hook(point, partial(found, *args, **kwargs))
 
         return call
 

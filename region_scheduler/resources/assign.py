@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -61,7 +62,7 @@ def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot
     slots: dict[str, list[Slot]] = {name: [] for name in capacity}
     for slot in store.of_resources(sorted(capacity)):
         slots[slot.resource].append(slot)
-    missing = [need for name, need in sorted(capacity.items()) if not _has_first(slots[name])]
+    missing = [need for name, need in sorted(capacity.items()) if not is_made(slots[name])]
     for units in (
         [_unit(n, k) for n in missing for k in range(1, n.capacity)],
         [_unit(n, 0) for n in missing],
@@ -73,7 +74,8 @@ def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot
     return slots
 
 
-def _has_first(slots: Sequence[Slot]) -> bool:
+def is_made(slots: Sequence[Slot]) -> bool:
+    """Say whether these are all units of a resource that was made to the end."""
     return any(slot.unit == 0 for slot in slots)
 
 
@@ -100,10 +102,31 @@ def assign_slots(
         Unavailable, OutcomeUnknown: Some slots may be held; the token will move and free them.
     """
     taking = [_Taking(task, units_wanted(task)) for task in claimed]
+    _let_pass(taking, slots)
     for k in range(max((len(t.wants) for t in taking), default=0)):
         _take_unit([t for t in taking if not t.lost and len(t.wants) > k], k, store, slots)
     _let_go(store, [t for t in taking if t.lost])
     return [Assignment(t.task, () if t.lost else tuple(t.won), t.lost, t.winner) for t in taking]
+
+
+def _let_pass(batch: Sequence[_Taking], slots: Mapping[str, Sequence[Slot]]) -> None:
+    """Let no more of a batch try for a resource than it seems to have units for.
+
+    Otherwise each could end with a part of what it needs, and none with all. The first is always
+    let pass: the view may be old.
+    """
+    takers: dict[str, list[_Taking]] = {name: [] for name in slots}
+    for taking in batch:
+        wanted = Counter(need.resource for need in taking.wants)
+        for name, units in wanted.items():
+            free = sum(is_free_for(slot, taking.task.id) for slot in slots[name])
+            taken = sum(need.resource == name for t in takers[name] for need in t.wants)
+            if takers[name] and taken + units > free:
+                taking.lost, taking.winner = name, takers[name][0].task.id
+                break
+        else:
+            for name in wanted:
+                takers[name].append(taking)
 
 
 def _take_unit(

@@ -20,7 +20,13 @@ from region_scheduler.ports.backlog import Backlog, BacklogRow
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Chance, Clock, Ids
-from region_scheduler.resources.assign import Assignment, assign_slots, slots_of, units_wanted
+from region_scheduler.resources.assign import (
+    Assignment,
+    assign_slots,
+    is_made,
+    slots_of,
+    units_wanted,
+)
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
 from region_scheduler.scheduling.promote import pick, promotable
 
@@ -150,7 +156,8 @@ class Scheduler:
         slots: dict[str, list[Slot]] = {name: [] for name in names}
         for slot in self._graph.slots.of_resources(names) if names else ():
             slots[slot.resource].append(slot)
-        return {name: units for name, units in slots.items() if units}
+        # One that was made in part is as good as never seen: its first taker makes the rest.
+        return {name: units for name, units in slots.items() if is_made(units)}
 
     def _claim(
         self, rows: Sequence[BacklogRow]

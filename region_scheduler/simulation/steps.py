@@ -21,11 +21,16 @@ class Effect:
     region: str
 
 
+class Crash(BaseException):
+    """A process of the world dies here; no handler of errors may survive it."""
+
+
 @dataclass(slots=True)
 class EffectLog:
     """A runner for every kind of step; `fails` counts down the attempts that end retryable.
 
     Attributes:
+        crashes: Counts down the attempts that take their worker with them, once they have acted.
         awaiting: Names of tasks that wait for an answer instead of running.
     """
 
@@ -33,6 +38,7 @@ class EffectLog:
     effects: list[Effect] = field(default_factory=list)
     inspected: list[Effect] = field(default_factory=list)
     fails: dict[str, int] = field(default_factory=dict)
+    crashes: dict[str, int] = field(default_factory=dict)
     awaiting: frozenset[str] = frozenset()
     verdict: Verdict = Verdict.NOT_DONE
 
@@ -42,9 +48,9 @@ class EffectLog:
         if job.spec.name in self.awaiting or job.spec.runner in {"approval", "external-wait"}:
             return Exit(kind=ExitKind.AWAIT, message="waits for an answer")
         self.effects.append(_effect(job))
-        left = self.fails.get(job.spec.name, 0)
-        if left:
-            self.fails[job.spec.name] = left - 1
+        if _is_due(self.crashes, job.spec.name):
+            raise Crash(job.spec.name)
+        if _is_due(self.fails, job.spec.name):
             return Exit(kind=ExitKind.RETRYABLE, message="told to fail")
         seen = {name: outputs.get("name") for name, outputs in job.upstream.items()}
         return Exit(kind=ExitKind.OK, outputs={"name": job.spec.name, "seen": seen})
@@ -54,6 +60,13 @@ class EffectLog:
         del should_stop
         self.inspected.append(_effect(job))
         return Found(verdict=self.verdict, outputs={"name": job.spec.name})
+
+
+def _is_due(left: dict[str, int], name: str) -> bool:
+    count = left.get(name, 0)
+    if count:
+        left[name] = count - 1
+    return count > 0
 
 
 def _effect(job: StepJob) -> Effect:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random  # noqa: TID251 - a world is replayed by its seed
+from typing import TypeVar
 
 from region_scheduler.assembly.in_process import in_process_ports
 from region_scheduler.assembly.instrumented import Hook
@@ -27,6 +28,8 @@ from region_scheduler.scheduling.scheduler import SchedulerSettings
 from region_scheduler.simulation.broker import SimulatedBroker
 from region_scheduler.simulation.steps import EffectLog
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
+
+T = TypeVar("T")
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -93,14 +96,14 @@ class SimulatedWorker:
     broker: SimulatedBroker
     receipts: Receipts
 
-    def work(self, messages_max: int = 1_000_000) -> int:
-        """Handle waiting messages; return how many."""
-        handled = 0
-        while handled < messages_max and (message := self.broker.take()) is not None:
-            self.handler.handle(message)
-            self.broker.acknowledge(message)
-            handled += 1
-        return handled
+    def work(self) -> bool:
+        """Handle the next message; say whether there was one."""
+        message = self.broker.take()
+        if message is None:
+            return False
+        self.handler.handle(message)
+        self.broker.acknowledge(message)
+        return True
 
 
 @dataclass(slots=True)
@@ -178,12 +181,32 @@ class World:
         )
         return SimulatedWorker(keeper, handler, region.broker, receipts)
 
+    def perform(
+        self, region: SimulatedRegion, act: Callable[[], T], worker: SimulatedWorker | None = None
+    ) -> T | None:
+        """Let a process of `region` act: `worker`, or else the serving one.
+
+        Here every failure is a failure of the test; a world with faults handles them.
+        """
+        del region, worker
+        return act()
+
+    def restart(self, region: SimulatedRegion) -> None:
+        """Replace the serving process by its next incarnation; the old one is seen no more."""
+        region.services = self._services(region.name, region.ports)
+
+    def replace_worker(self, region: SimulatedRegion, dead: SimulatedWorker) -> None:
+        """Replace a worker that died; what it had not acknowledged is delivered again."""
+        region.workers.remove(dead)
+        region.workers.append(self.worker(region))
+        region.broker.return_unacknowledged()
+
     def renew(self) -> None:
         """Let every process beat."""
         for region in self.regions.values():
-            region.services.keeper.renew()
-            for worker in region.workers:
-                worker.keeper.renew()
+            self.perform(region, region.services.keeper.renew)
+            for worker in list(region.workers):
+                self.perform(region, worker.keeper.renew, worker)
 
     def fast_path(self) -> int:
         """Run woken schedulers and workers until nothing moves; return the attempts handled."""
@@ -191,8 +214,9 @@ class World:
         while True:
             woken, self.woken = sorted(self.woken), set()
             for name in woken:
-                self.regions[name].services.scheduler.tick()
-            done = sum(w.work() for r in self.regions.values() for w in r.workers)
+                region = self.regions[name]
+                self.perform(region, region.services.scheduler.tick)
+            done = sum(self._work(region) for region in self.regions.values())
             handled += done
             if not done and not self.woken:
                 return handled
@@ -200,10 +224,10 @@ class World:
     def slow_path(self) -> None:
         """Run every region's slow loops once."""
         for region in self.regions.values():
-            region.services.cluster_manager.tick()
-            region.services.reconciler.tick()
-            region.services.resource_manager.tick()
-            region.services.scheduler.tick()
+            self.perform(region, region.services.cluster_manager.tick)
+            self.perform(region, region.services.reconciler.tick)
+            self.perform(region, region.services.resource_manager.tick)
+            self.perform(region, region.services.scheduler.tick)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass in steps of a renewal, with all loops running."""
@@ -213,6 +237,13 @@ class World:
             self.renew()
             self.slow_path()
             self.fast_path()
+
+    def _work(self, region: SimulatedRegion) -> int:
+        """Let the workers of `region` handle what waits; return how many messages."""
+        handled = 0
+        while any(self.perform(region, worker.work, worker) for worker in list(region.workers)):
+            handled += 1
+        return handled
 
     def _region(self, name: str) -> SimulatedRegion:
         broker = SimulatedBroker(name, self._wake)
@@ -229,13 +260,13 @@ class World:
         if self._hook is not None:
             ports = ports.through(self._hook)
         ports.graph.regions.insert([Region(id=name)])
-        instance = self._instance(name, "serve", tuple(Role), {})
+        return SimulatedRegion(name, ports, self._services(name, ports), broker)
+
+    def _services(self, region: str, ports: Ports) -> Services:
+        instance = self._instance(region, "serve", tuple(Role), {})
         keeper = lease_keeper(ports, instance, self.timings)
         keeper.register()
-        settings = SchedulerSettings(region=name)
-        return SimulatedRegion(
-            name, ports, region_services(ports, settings, self.timings, keeper), broker
-        )
+        return region_services(ports, SchedulerSettings(region=region), self.timings, keeper)
 
     def _instance(
         self, region: str, kind: str, roles: tuple[Role, ...], capacity: Mapping[str, int]

@@ -1,0 +1,88 @@
+"""One fault at every port call of a run: whatever happens at it, the run comes to its end.
+
+A failure names each fault that did harm, e.g. `chain tasks.write#3:lost-after`; to replay it:
+`play(CHAIN, directory, Fault.of("tasks.write#3:lost-after"))`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from region_scheduler.simulation.faults import Fault, Kind
+from tests.simulation.scenarios import (
+    APPROVAL,
+    CHAIN,
+    CONTENDED,
+    DIAMOND,
+    FAILING,
+    LOST,
+    Scenario,
+    play,
+    survey,
+)
+
+_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    made = Path(mkdtemp(dir=_MEMORY)) if _MEMORY.is_dir() else tmp_path
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def harmful(scenario: Scenario, place: Path) -> list[str]:
+    """Return every fault that did harm, with what is wrong then."""
+    found: list[str] = []
+    faults = survey(scenario, place / "survey")
+    assert len(faults) > 100, "the run is long enough to be worth it"
+    assert {fault.kind for fault in faults} == set(Kind)
+    for fault in faults:
+        directory = place / str(fault)
+        struck, problems = play(scenario, directory, fault)
+        shutil.rmtree(directory)
+        if not struck.has_struck:
+            problems = [*problems, "the fault never happened: the run is not replayable"]
+        if problems:
+            found.append(f"{scenario.name} {fault}: {'; '.join(problems)}")
+    return found
+
+
+def test_a_chain_with_a_lock_survives_every_single_fault(place: Path) -> None:
+    assert harmful(CHAIN, place) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "scenario", [DIAMOND, CONTENDED, FAILING, APPROVAL, LOST], ids=lambda s: s.name
+)
+def test_every_scenario_survives_every_single_fault(scenario: Scenario, place: Path) -> None:
+    assert harmful(scenario, place) == []
+
+
+@pytest.mark.parametrize(
+    "scenario", [DIAMOND, CONTENDED, FAILING, APPROVAL, LOST], ids=lambda s: s.name
+)
+def test_every_scenario_ends_well_without_a_fault(scenario: Scenario, place: Path) -> None:
+    assert survey(scenario, place) != []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "fault"),
+    [
+        # Units of a semaphore half made: tasks that need two of it were never picked again.
+        (CONTENDED, "slots.insert#0:crash-after"),
+        (CONTENDED, "slots.insert#1:unavailable"),
+    ],
+    ids=["made but one", "made but none"],
+)
+def test_faults_that_once_did_harm(scenario: Scenario, fault: str, place: Path) -> None:
+    struck, problems = play(scenario, place, Fault.of(fault))
+
+    assert struck.has_struck
+    assert problems == []
