@@ -15,6 +15,7 @@ from region_scheduler.embedded.arango.session import CollectionView, Document, I
 
 Fetch: TypeAlias = Callable[[Frame, CollectionView], Iterable[Document] | None]
 
+_CHOICES_MAX: Final = 64
 _LOWER: Final = {">": False, ">=": True}
 _UPPER: Final = {"<": False, "<=": True}
 
@@ -86,9 +87,12 @@ class Access:
         if self.is_disabled or not (self.conditions or self.sort):
             return _SCAN
         paths = [resolved(condition.path, run.bind) for condition in self.conditions]
-        key = (view.name, tuple([index.id for index in view.indexes]), tuple(paths))
+        # A query is shared by all databases of the process: what the indexes are is part of the key.
+        key = (tuple([_shape(index) for index in view.indexes]), tuple(paths))
         choice = self._choices.get(key)
         if choice is None:
+            if len(self._choices) >= _CHOICES_MAX:
+                self._choices.clear()
             choice = self._choices[key] = self._best(run, view, paths)
         return choice
 
@@ -206,6 +210,9 @@ def _by_sorted(
         is_single = is_single and access.conditions[place].kind != "in"
         score += 10 if access.conditions[place].kind != "in" else 9
     rest = index.fields[len(keyed) :]
+    if any("[*]" in part for path in rest for part in path):
+        # Documents without an element there are not in the index.
+        return []
     bounds = _bounds(access.conditions, paths, rest[0]) if rest else []
     covered |= set(bounds)
     score += 3 * min(len(bounds), 2)
@@ -220,7 +227,8 @@ def _by_sorted(
         score += 2
     if index.is_unique and len(keyed) == len(index.fields):
         score += 100
-    if not score or (index.is_sparse and not keyed and not bounds):
+    if not score or (index.is_sparse and len(keyed) + bool(bounds) < len(index.fields)):
+        # A sparse index lacks documents that have a null in any of its fields.
         return []
     fetch = _fetch_sorted(
         index,
