@@ -87,7 +87,7 @@ class Access:
         if self.is_disabled or not (self.conditions or self.sort):
             return _SCAN
         paths = [resolved(condition.path, run.bind) for condition in self.conditions]
-        # A query is shared by all databases of the process: what the indexes are is part of the key.
+        # All databases of the process share a query: the key says what the indexes are.
         key = (tuple([_shape(index) for index in view.indexes]), tuple(paths))
         choice = self._choices.get(key)
         if choice is None:
