@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from region_scheduler.domain.ends import after_end, after_loss
 from region_scheduler.domain.ids import NO_RECEIPT, ClaimId, Incarnation, ReceiptId, TaskId
 from region_scheduler.domain.states import CLAIMABLE, FINAL, TaskState, move
 from region_scheduler.domain.task import (
     EventKind,
     Exit,
-    ExitKind,
     HistoryEntry,
     Holder,
     Json,
-    OnLoss,
     StopRequest,
     Task,
     Token,
@@ -130,10 +129,11 @@ def complete(task: Task, token: Token, holder: Holder, ended: Exit, at: datetime
     if _is_ended_by(task, holder.receipt_id):
         return task
     _require(task, token, TaskState.RUNNING, holder.receipt_id)
-    target, counted = _after(task, ended)
+    target, counted = after_end(task, ended)
     if target not in FINAL and _is_cancel_wanted(task):
         # The wish would be forgotten with the holder; the doubt, if there is one, stays recorded.
-        target, counted = TaskState.CANCELLED, {"is_inspect": _is_doubtful(task, ended)}
+        doubt = counted.get("is_inspect", task.is_inspect)
+        target, counted = TaskState.CANCELLED, {"is_inspect": doubt}
     common: dict[str, Any] = {
         **counted,
         "holder": None,
@@ -192,7 +192,9 @@ def lose(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
     if task.state is TaskState.CLAIMED:
         return requeue(task, token, reason, stamp)
     _require(task, token, TaskState.RUNNING)
-    target, counted = _after_loss(task)
+    target, counted = after_loss(task)
+    if _is_cancel_wanted(task):
+        target, counted = TaskState.CANCELLED, counted | {"is_inspect": True}
     return _moved(
         task,
         target,
@@ -283,71 +285,6 @@ def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
         is_inspect=task.is_inspect or task.state is TaskState.IN_DOUBT,
         **_BLANK,
     )
-
-
-def _after(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
-    """Return the state that an ended attempt leads to, and the counters that it moves."""
-    back = TaskState.IN_DOUBT if task.is_inspect else TaskState.READY
-    match ended.kind:
-        case ExitKind.OK:
-            return TaskState.DONE, {}
-        case ExitKind.UNCHANGED:
-            return TaskState.SKIPPED, {}
-        case ExitKind.RETRYABLE | ExitKind.CAPPED:
-            if task.retries_used >= task.spec.retry.limit:
-                return TaskState.FAILED, {"retries_used": task.retries_used + 1}
-            return back, {
-                "retries_used": task.retries_used + 1,
-                "retry_after_s": task.spec.retry.delay_s,
-            }
-        case ExitKind.AWAIT:
-            return TaskState.AWAITING, {}
-        case ExitKind.IN_DOUBT:
-            return _inspected_or_asked(task), {"is_inspect": True}
-        case ExitKind.FENCED:
-            return _by_on_loss(task), {"is_inspect": _may_have_acted(task)}
-        case ExitKind.HAND_BACK:
-            return back, {}
-        case ExitKind.CANCELLED:
-            return TaskState.CANCELLED, {}
-        case ExitKind.PERMANENT:
-            return TaskState.FAILED, {}
-
-
-def _after_loss(task: Task) -> tuple[TaskState, dict[str, Any]]:
-    losses = {"losses": task.losses + 1}
-    if _is_cancel_wanted(task):
-        return TaskState.CANCELLED, losses | {"is_inspect": True}
-    counted = losses | {"is_inspect": _may_have_acted(task)}
-    if task.losses >= task.spec.retry.losses_limit:
-        return TaskState.FAILED, counted
-    return _by_on_loss(task), counted
-
-
-def _by_on_loss(task: Task) -> TaskState:
-    """Return where a running task goes whose step was ended with its lease."""
-    if task.spec.on_loss is OnLoss.HOLD:
-        return TaskState.AWAITING
-    if task.is_inspect or task.spec.on_loss is OnLoss.INSPECT:
-        return _inspected_or_asked(task)
-    return TaskState.READY
-
-
-def _inspected_or_asked(task: Task) -> TaskState:
-    """Return where a doubt goes: to the next inspection, or to a person after too many."""
-    is_tired = task.inspections >= task.spec.retry.inspections_limit
-    return TaskState.AWAITING if is_tired else TaskState.IN_DOUBT
-
-
-def _may_have_acted(task: Task) -> bool:
-    """Say whether a holder that was lost or broken off leaves a doubt."""
-    return task.is_inspect or task.spec.on_loss is not OnLoss.RETRY
-
-
-def _is_doubtful(task: Task, ended: Exit) -> bool:
-    if ended.kind is ExitKind.FENCED:
-        return _may_have_acted(task)
-    return task.is_inspect or ended.kind is ExitKind.IN_DOUBT
 
 
 def _is_cancel_wanted(task: Task) -> bool:

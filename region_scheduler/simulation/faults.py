@@ -169,17 +169,8 @@ class FaultyWorld(World):
         """Let a process act; one that dies is replaced, one that fails tries again later."""
         try:
             return act()
-        except Crash:
-            if worker is None:
-                self.restart(region)
-            else:
-                self.replace_worker(region, worker)
-        except Fenced:
-            # Its lease is over: a process ends then, and is started anew.
-            if worker is None:
-                self.restart(region)
-            else:
-                self.replace_worker(region, worker)
+        except (Crash, Fenced):  # a process whose lease is over ends, and is started anew
+            self._replace(region, worker)
         except (Unavailable, OutcomeUnknown, LostRace):
             if worker is not None:
                 region.broker.return_unacknowledged()
@@ -195,9 +186,22 @@ class FaultyWorld(World):
             try:
                 return act()
             except Crash:
-                self.restart(region)
+                self._replace(region, None)
                 return None
             except RegionSchedulerError as error:
                 if not error.is_retryable:
                     raise
         raise AssertionError(f"{tries} tries against a single fault were not enough")
+
+    def _replace(self, region: SimulatedRegion, worker: SimulatedWorker | None) -> None:
+        """Start the next incarnation, again if the fault meets it as it starts."""
+        try:
+            self._start(region, worker)
+        except (Crash, Unavailable, OutcomeUnknown):
+            self._start(region, worker)
+
+    def _start(self, region: SimulatedRegion, worker: SimulatedWorker | None) -> None:
+        if worker is None:
+            self.restart(region)
+        else:
+            self.replace_worker(region, worker)

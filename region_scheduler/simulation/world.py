@@ -197,8 +197,8 @@ class World:
 
     def replace_worker(self, region: SimulatedRegion, dead: SimulatedWorker) -> None:
         """Replace a worker that died; what it had not acknowledged is delivered again."""
-        region.workers.remove(dead)
-        region.workers.append(self.worker(region))
+        worker = self.worker(region)
+        region.workers[region.workers.index(dead)] = worker
         region.broker.return_unacknowledged()
 
     def renew(self) -> None:
