@@ -44,11 +44,24 @@ def _trimmed(value: Any) -> Any:
 
 
 def equal_key(value: Any) -> Any:
-    """Return a hashable key, the same exactly for values that are `==` in AQL."""
+    """Return a hashable key, the same exactly for values that are `==` in AQL.
+
+    It does not order: that is what makes it cheap for objects.
+    """
     kind = type(value)
     if kind is str or value is None or kind is int or kind is float:
         return value
-    return sort_key(value)
+    if kind is bool:
+        return (bool, value)
+    if kind is dict:
+        return (
+            dict,
+            frozenset([(name, equal_key(v)) for name, v in value.items() if v is not None]),
+        )
+    keys = [equal_key(item) for item in value]
+    while keys and keys[-1] is None:
+        keys.pop()
+    return (list, tuple(keys))
 
 
 def equal(left: Any, right: Any) -> bool:

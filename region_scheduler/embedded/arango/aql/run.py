@@ -176,8 +176,12 @@ class Run:
         Raises:
             ArangoError: 1521 in a cluster, if the query did not name the collection.
         """
-        self.require_declared(document_id)
-        return self.document(document_id)
+        name, _, key = document_id.partition("/")
+        view = self.views.get(name)
+        if view is None or (self.session.is_cluster and name not in self.declared):
+            self.require_declared(document_id)
+            return self.document(document_id)
+        return view.get(key)
 
 
 def size_of(value: Any) -> int:

@@ -25,6 +25,7 @@ from region_scheduler.embedded.arango.aql.graph import (
 )
 from region_scheduler.embedded.arango.aql.run import Run
 from region_scheduler.embedded.arango.aql.scope import Closure, Frame, Scope, Step
+from region_scheduler.embedded.arango.aql.walk import nodes
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Document
 
@@ -78,11 +79,9 @@ Prune = Callable[[Hop], bool]
 def traverse(compiler: Compiler, clause: syntax.Traverse, scope: Scope) -> Step:
     """Return the step of a traversal."""
     check_start(clause.start)
-    low = compiler.expression(clause.low, scope)
-    high = compiler.expression(clause.high, scope)
+    rules_of = _rules_of(compiler, clause, scope)
     start = compiler.expression(clause.start, scope)
     edges_of = graph_of(compiler, clause.graph, clause.direction)
-    options_of = constant_options(compiler, clause.options, scope)
     scope.enter_loop()
     fill = _filler(compiler, clause, scope)
     prune = compiler.expression(clause.prune, scope) if clause.prune is not None else None
@@ -94,18 +93,34 @@ def traverse(compiler: Compiler, clause: syntax.Traverse, scope: Scope) -> Step:
         for frame in upstream:
             run: Run = frame[0]
             expand = expansion(edges_of(frame))
-            rules = _rules(low(frame), high(frame), options_of(frame))
+            rules = rules_of(frame)
             origin = vertex_id(run, start(frame))
             if origin is None:
                 continue
             run.require_declared(origin)
             cut = _pruner(prune, pruned_slot, fill, frame)
-            for hop in _WALKS[rules.order](run, origin, expand, rules, cut):
-                run.tick()
+            walk = _WALKS[rules.order] if rules.high != 1 or cut is not None else _single_step
+            for hop in walk(run, origin, expand, rules, cut):
                 fill(frame, hop)
                 yield frame
 
     return step
+
+
+def _rules_of(
+    compiler: Compiler, clause: syntax.Traverse, scope: Scope
+) -> Callable[[Frame], Rules]:
+    """Return what gives a frame's rules; they are worked out once if nothing in them varies."""
+    low = compiler.expression(clause.low, scope)
+    high = compiler.expression(clause.high, scope)
+    options_of = constant_options(compiler, clause.options, scope)
+    fixed = (syntax.Literal, syntax.ObjectLiteral)
+    parts = (clause.low, clause.high, clause.options)
+    if not all(isinstance(found, fixed) for found in nodes(parts)):
+        return lambda frame: _rules(low(frame), high(frame), options_of(frame))
+    nothing: Frame = []
+    rules = _rules(low(nothing), high(nothing), options_of(nothing))
+    return lambda _frame: rules
 
 
 def _filler(
@@ -173,6 +188,29 @@ def _rules(low: Any, high: Any, options: dict[str, Any]) -> Rules:
 
 
 # --- the walks
+
+
+def _single_step(
+    run: Run, origin: str, expand: Expand, rules: Rules, _cut: Prune | None
+) -> Iterator[Hop]:
+    """Walk one edge, where no order and no repetition is to be minded but in `global`."""
+    root = Hop(origin, None, None)
+    if rules.low == 0:
+        yield root
+    hops = list(expand(origin))
+    if rules.order == "dfs":
+        hops.reverse()
+    if rules.order == "weighted":
+        hops.sort(key=lambda found: rules.weight(found[0]))
+    seen = {origin} if rules.vertices != "none" else None
+    for edge, target in hops:
+        run.tick()
+        if seen is not None:
+            if target in seen:
+                continue
+            if rules.vertices == "global":
+                seen.add(target)
+        yield Hop(target, edge, root, rules.weight(edge))
 
 
 def _depth_first(
