@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from region_scheduler.embedded.arango.errors import ArangoError
-from region_scheduler.embedded.arango.http.call import Call
+from region_scheduler.embedded.arango.http.call import ROOT, Call
 from region_scheduler.embedded.arango.http.message import Request
 from region_scheduler.embedded.arango.http.router import Target
 from region_scheduler.embedded.arango.session import Document, WriteOptions
@@ -22,7 +22,6 @@ from region_scheduler.embedded.arango.storage.database import SYSTEM
 from region_scheduler.embedded.arango.storage.store import Store
 from region_scheduler.embedded.arango.storage.transaction import DirectTransaction
 
-ROOT = "root"
 LEVELS = ("none", "ro", "rw")
 _TOKEN_S = 3600
 _KNOWN_MAX = 1000

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from region_scheduler.embedded.arango.errors import ArangoError
-from region_scheduler.embedded.arango.http.call import Call
+from region_scheduler.embedded.arango.http.call import ROOT, Call
 from region_scheduler.embedded.arango.http.message import Response, answer
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.session import Document
 from region_scheduler.embedded.arango.storage.database import SYSTEM
 from region_scheduler.embedded.arango.storage.record import encode
 from region_scheduler.embedded.arango.storage.transaction import DirectTransaction
-from region_scheduler.embedded.arango.users import ROOT
 
 
 def log_in(call: Call) -> Response:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from region_scheduler.embedded.arango.errors import ArangoError, message_of
-from region_scheduler.embedded.arango.http.call import Call
+from region_scheduler.embedded.arango.http.call import Call, is_true
 from region_scheduler.embedded.arango.http.message import Response
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.session import OverwriteMode, WriteOptions
@@ -26,24 +28,36 @@ _MODES: dict[str, OverwriteMode] = {
 _DIRTY = {"x-arango-potential-dirty-read": "true"}
 
 
+@dataclass(frozen=True, slots=True)
 class _Wishes:
-    """The query parameters of a write, read once."""
+    """What the query parameters of a write ask for."""
 
-    __slots__ = ("is_silent", "options", "returns_new", "returns_old")
+    is_silent: bool
+    returns_new: bool
+    returns_old: bool
+    options: WriteOptions
 
-    def __init__(self, call: Call, *, ignores_revs: bool = True) -> None:
-        query = call.request.query
-        self.is_silent = call.flag("silent")
-        self.returns_new = "returnNew" in query and call.flag("returnNew")
-        self.returns_old = "returnOld" in query and call.flag("returnOld")
-        mode: OverwriteMode = "replace" if call.flag("overwrite") else "conflict"
-        self.options = WriteOptions(
+
+def _wishes(call: Call) -> _Wishes:
+    return _wishes_of(tuple(call.request.query.items()))
+
+
+@lru_cache(maxsize=512)
+def _wishes_of(parameters: tuple[tuple[str, str], ...]) -> _Wishes:
+    query = dict(parameters)
+    mode: OverwriteMode = "replace" if is_true(query.get("overwrite")) else "conflict"
+    return _Wishes(
+        is_silent=is_true(query.get("silent")),
+        returns_new=is_true(query.get("returnNew")),
+        returns_old=is_true(query.get("returnOld")),
+        options=WriteOptions(
             overwrite_mode=_MODES.get(query.get("overwriteMode", ""), mode),
-            keep_null=call.flag("keepNull", True),
-            merge_objects=call.flag("mergeObjects", True),
-            ignore_revs=call.flag("ignoreRevs", ignores_revs),
+            keep_null=is_true(query.get("keepNull", "true")),
+            merge_objects=is_true(query.get("mergeObjects", "true")),
+            ignore_revs=is_true(query.get("ignoreRevs", "true")),
             version_attribute=query.get("versionAttribute"),
-        )
+        ),
+    )
 
 
 # Reading.
@@ -93,7 +107,7 @@ def insert(call: Call, name: str | None = None) -> Response:
         raise ArangoError(1204)
     access = call.collection(name)
     body = call.json()
-    wishes = _Wishes(call)
+    wishes = _wishes(call)
     if type(body) is list:
         return _each(call, access, wishes, body, _insert_one)
     meta = _insert_one(access, body, wishes)
@@ -102,8 +116,8 @@ def insert(call: Call, name: str | None = None) -> Response:
 
 def _insert_one(access: CollectionAccess, body: Any, wishes: _Wishes) -> Meta:
     before, after = access.insert_record(body, wishes.options)
-    if after is None:
-        return _meta(access, before)  # type: ignore[arg-type]  # `ignore` found one
+    if after is None:  # with `ignore`, the one that was there
+        return _meta(access, before) if before is not None else {}
     meta = _meta(access, after)
     if before is not None:
         meta["_oldRev"] = before.rev
@@ -136,7 +150,7 @@ _Modify = Callable[[CollectionAccess, str, Any, Any, WriteOptions], tuple[Record
 def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
     access = call.collection(name)
     body = call.json()
-    wishes = _Wishes(call)
+    wishes = _wishes(call)
     if key is None:
         if type(body) is not list:
             return _modify_named(call, access, wishes, body, act)
@@ -178,7 +192,7 @@ def _changed(access: CollectionAccess, wishes: _Wishes, change: tuple[Record, Re
 def remove(call: Call, name: str, key: str | None = None) -> Response:
     """DELETE: one document or each of an array."""
     access = call.collection(name)
-    wishes = _Wishes(call)
+    wishes = _wishes(call)
     if key is None:
         body = call.json()
         if not isinstance(body, list):

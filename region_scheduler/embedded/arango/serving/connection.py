@@ -178,10 +178,9 @@ class Connection(asyncio.Protocol):
             return
         ready: list[bytes] = []
         is_kept = True
-        while self._slots and self._slots[0].data is not None:
-            slot = self._slots.popleft()
-            ready.append(slot.data)  # type: ignore[arg-type]  # the loop's condition
-            is_kept = slot.is_kept
+        while self._slots and (data := self._slots[0].data) is not None:
+            is_kept = self._slots.popleft().is_kept
+            ready.append(data)
         if ready:
             self._transport.write(ready[0] if len(ready) == 1 else b"".join(ready))
             if not is_kept:

@@ -92,7 +92,7 @@ class CollectionAccess(ABC):
                 this transaction may not write here. Nothing was written.
         """
 
-    def note_failure(self, body: Any) -> None:
+    def note_failure(self, body: Any) -> None:  # noqa: B027  # most kinds undo all alike
         """Note that the write that `body` asked for failed; its query is about to fail too."""
 
     # Reading.

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from region_scheduler.embedded.arango.storage.collection import Collection
-from region_scheduler.embedded.arango.storage.record import Record
+from region_scheduler.embedded.arango.storage.record import Record, changed_key
 
 Commit = Sequence[tuple[Collection, Record | None, Record | None]]
 Past = Mapping[str, Record | None]
@@ -32,7 +32,7 @@ class Horizon:
             at: When, in seconds of the engine's clock.
         """
         for collection, before, after in commit:
-            key = _key(before, after)
+            key = changed_key(before, after)
             self._past.setdefault(collection.number, {}).setdefault(key, before)
 
 
@@ -59,7 +59,7 @@ class SlidingHorizon(Horizon):
     def absorb(self, commit: Commit, at: float) -> None:
         super().absorb(commit, at)
         for collection, before, after in commit:
-            key = _key(before, after)
+            key = changed_key(before, after)
             shard = (collection.number, collection.shard_of(key))
             self._shards[shard] = collection
             self._coming.setdefault(shard, deque()).append((at, key, after))
@@ -83,9 +83,3 @@ class SlidingHorizon(Horizon):
                     del past[key]
             if not queue:
                 del self._coming[shard]
-
-
-def _key(before: Record | None, after: Record | None) -> str:
-    record = before if after is None else after
-    assert record is not None  # a change has at least one side
-    return record.key

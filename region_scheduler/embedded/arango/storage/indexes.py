@@ -107,7 +107,8 @@ class PersistentIndex:
     def keys_of(self, document: Document) -> list[tuple[SortKey, ...]]:
         """Return the sort keys that `document` is found under: one tuple, or one per element."""
         if self._plain is not None:
-            fields = tuple([sort_key(document.get(name)) for name in self._plain])
+            get = document.get
+            fields = tuple([sort_key(get(name)) for name in self._plain])
             if self.definition.is_sparse and NULL_KEY in fields:
                 return []
             return [fields]
@@ -135,8 +136,10 @@ class PersistentIndex:
 
     def is_untouched(self, before: Document, after: Document) -> bool:
         """Return whether both hold the very same values in every attribute that is indexed."""
-        for top in self._tops:  # noqa: SIM110  # every update of every document comes by
-            if before.get(top) is not after.get(top):
+        for top in self._tops:
+            old, new = before.get(top), after.get(top)
+            # Only texts may be compared: 1 == True, also inside of arrays and objects.
+            if old is not new and (type(old) is not str or old != new):
                 return False
         return True
 

@@ -32,6 +32,18 @@ class Record:
         self.document = document
 
 
+def changed_key(before: Record | None, after: Record | None) -> str:
+    """Return the key that a change from `before` to `after` is about.
+
+    Raises:
+        ValueError: Both are None: that is no change.
+    """
+    record = before if after is None else after
+    if record is None:
+        raise ValueError("a change has at least one side")
+    return record.key
+
+
 class DocumentCache:
     """Keeps decoded documents up to a budget; over it, all are dropped and decoded again on use.
 

@@ -13,7 +13,7 @@ from region_scheduler.embedded.arango.storage.horizon import Commit, Horizon
 from region_scheduler.embedded.arango.storage.indexes import PersistentIndex
 from region_scheduler.embedded.arango.storage.layers import Layer
 from region_scheduler.embedded.arango.storage.locks import LockTable, locks_of
-from region_scheduler.embedded.arango.storage.record import Record
+from region_scheduler.embedded.arango.storage.record import Record, changed_key
 from region_scheduler.embedded.arango.storage.ticks import Ticks
 from region_scheduler.embedded.arango.storage.transaction import LayeredAccess, Transaction
 
@@ -116,7 +116,7 @@ class _StreamAccess(LayeredAccess):
             raise ArangoError(
                 1652, f"unregistered collection used in transaction: {collection.name}"
             )
-        key = (after or before).key  # type: ignore[union-attr]  # one of both is there
+        key = changed_key(before, after)
         old = None if before is None else self._cache.document(before)
         new = None if after is None else self._cache.document(after)
         locks = locks_of(collection, key, old, new)

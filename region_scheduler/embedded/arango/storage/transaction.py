@@ -21,7 +21,7 @@ from region_scheduler.embedded.arango.storage.layers import (
     layered_records,
 )
 from region_scheduler.embedded.arango.storage.locks import LockTable, locks_of
-from region_scheduler.embedded.arango.storage.record import Record
+from region_scheduler.embedded.arango.storage.record import Record, changed_key
 from region_scheduler.embedded.arango.storage.ticks import Ticks
 
 
@@ -125,10 +125,8 @@ class DirectTransaction(Transaction):
     ) -> bool:
         if not self.is_cluster or self.source.is_one_shard or self.failed_at is None:
             return False
-        record = before if after is None else after
-        return record is not None and (
-            self.failed_at != (collection, collection.shard_of(record.key))
-        )
+        shard = collection.shard_of(changed_key(before, after))
+        return self.failed_at != (collection, shard)
 
     def fail(self) -> None:
         """Undo everything, but for what a failed query left on other shards."""
@@ -144,7 +142,6 @@ class _PlaceAccess(CollectionAccess):
     def __init__(self, collection: Collection, owner: DirectTransaction) -> None:
         super().__init__(collection, owner.ticks)
         self._owner = owner
-        self.record = collection.record  # type: ignore[method-assign]  # one call less per read
 
     def record(self, key: str) -> Record | None:
         return self.source.record(key)
@@ -175,8 +172,7 @@ class _PlaceAccess(CollectionAccess):
         new = None if after is None else self._cache.document(after)
         if not self._owner.locks.is_idle:
             old = None if before is None else self._cache.document(before)
-            key = (after or before).key  # type: ignore[union-attr]  # one of both is there
-            locks = locks_of(collection, key, old, new)
+            locks = locks_of(collection, changed_key(before, after), old, new)
             self._owner.locks.check(None, collection, locks)
         if after is not None and new is not None:
             collection.check_unique(new, after.row)
