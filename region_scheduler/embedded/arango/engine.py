@@ -92,6 +92,7 @@ class Engine:
         self.users = Users(self.store, self.wall, self.chance, jwt_secret, is_authenticating)
         self.users.ensure_root(root_password)
         self.query_properties: dict[str, Any] = {}
+        self.cache_properties: dict[str, Any] = {}
         self.flush()
 
     def _derived_wall(self) -> float:

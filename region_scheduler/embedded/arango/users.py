@@ -288,6 +288,8 @@ class Users:
         base = exact["level"] or general["level"] or "none"
         if collection is None:
             return str(base)
+        if collection == "_users" and name != ROOT:
+            return "none"
         given = exact["collections"].get(collection) or exact["collections"].get("*")
         return str(given or general["collections"].get("*") or base)
 

@@ -95,6 +95,9 @@ def list_grants(call: Call, name: str, what: str) -> Response:
                 result[database] = level
             continue
         given = known.get(database, {"level": None, "collections": {}})
+        if database == "*":
+            result["*"] = {"permission": given["level"] or "none"}
+            continue
         collections = {**given["collections"]}
         if database in call.store.catalog.databases:
             for collection in call.store.catalog.databases[database].collections:

@@ -11,6 +11,7 @@ from region_scheduler.embedded.arango.http.message import Response, answer
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.collection import Collection
 from region_scheduler.embedded.arango.storage.properties import CollectionProperties
+from region_scheduler.embedded.arango.storage.record import encode
 from region_scheduler.embedded.arango.storage.revision import read
 
 _LOADED = 3
@@ -24,7 +25,9 @@ def summary(collection: Collection) -> dict[str, Any]:
         "status": _LOADED,
         "type": collection.properties.type,
         "isSystem": collection.properties.is_system,
-        "globallyUniqueId": f"h{collection.number:X}/{collection.number}",
+        "globallyUniqueId": (
+            collection.name if collection.properties.is_system else f"h1/{collection.number}"
+        ),
     }
 
 
@@ -32,6 +35,8 @@ def _details(call: Call, collection: Collection) -> dict[str, Any]:
     return {
         **summary(collection),
         "statusString": "loaded",
+        "objectId": str(collection.number + 1),
+        "supportsRBAC": True,
         **collection.properties.describe(call.store.is_cluster),
     }
 
@@ -79,25 +84,31 @@ def read_part(call: Call, name: str, part: str) -> Response:
     collection = _known(call, name)
     access = call.collection(collection.name)
     shown = _details(call, collection)
+    place = _place(call)
     if part == "properties":
-        return answer(200, **shown)
+        return answer(200, place, **shown)
+    if part == "checksum":
+        return answer(200, place, **summary(collection), **_checksum(call, access.records()))
+    if part == "revision":
+        revisions = [record.rev for record in access.records()]
+        return answer(200, place, **shown, revision=max(revisions, key=read, default="0"))
     shown["count"] = access.count()
     if part == "count":
-        return answer(200, **shown)
+        return answer(200, place, **shown)
     if part == "figures":
         size = sum(len(record.blob) for record in access.records())
         indexes = {"count": len(collection.definitions), "size": 0}
         figures = {"indexes": indexes, "documentsSize": size, "cacheInUse": False}
-        return answer(200, **shown, figures=figures)
-    if part == "revision":
-        revisions = [record.rev for record in access.records()]
-        return answer(200, **shown, revision=max(revisions, key=read, default="0"))
-    if part == "checksum":
-        return answer(200, **shown, **_checksum(call, access.records()))
+        return answer(200, place, **shown, figures=figures)
     if part == "shards" and call.store.is_cluster:
         shards = [f"s{collection.number}_{n}" for n in range(collection.properties.shard_count)]
-        return answer(200, **shown, shards=shards)
+        return answer(200, place, **shown, shards=shards)
     raise ArangoError(404, "expecting one of the resources count, figures, properties, checksum")
+
+
+def _place(call: Call) -> dict[str, str]:
+    path = call.request.path
+    return {"location": path if path.startswith("/_db/") else f"/_db/{call.database.name}{path}"}
 
 
 def _checksum(call: Call, records: Any) -> dict[str, str]:
@@ -119,25 +130,28 @@ def _checksum(call: Call, records: Any) -> dict[str, str]:
 def change(call: Call, name: str, act: str) -> Response:
     """PUT: change properties, truncate, rename, load and the like."""
     collection = _known(call, name)
+    place = _place(call)
     if act == "properties":
         collection.properties.change(call.object())
         call.store.catalog.save_collection(call.database, collection)
-        return answer(200, **_details(call, collection))
+        return answer(200, place, **_details(call, collection))
     if act == "rename":
         call.store.catalog.rename_collection(call.database, collection, call.object().get("name"))
-        return answer(200, **summary(collection))
+        return answer(200, place, **summary(collection))
     if act == "truncate":
         access = call.collection(collection.name)
         for record in access.records():
             access.remove_record(record.key, None)
         call.is_synced(access)
-        return answer(200, **summary(collection))
+        return answer(200, place, **summary(collection))
     if act in ("load", "unload"):
-        return answer(200, **summary(collection), count=len(collection))
+        return answer(200, place, **summary(collection), count=len(collection))
     if act == "compact":
-        return answer(200, **summary(collection))
-    if act in ("loadIndexesIntoMemory", "recalculateCount"):
-        return answer(200, result=True, count=len(collection))
+        return answer(200, place, **summary(collection))
+    if act == "loadIndexesIntoMemory":
+        return answer(200, place, result=True)
+    if act == "recalculateCount":
+        return answer(200, place, result=True, count=len(collection))
     if act == "responsibleShard":
         key = call.object().get("_key", "")
         return answer(200, shardId=f"s{collection.number}_{collection.shard_of(str(key))}")
@@ -177,8 +191,26 @@ def drop_index(call: Call, name: str, index: str) -> Response:
     return answer(200, id=f"{collection.name}/{definition.number}")
 
 
+def list_key_generators(_call: Call) -> Response:
+    """GET /_api/key-generators."""
+    return Response(
+        200, encode({"keyGenerators": ["padded", "uuid", "autoincrement", "traditional"]})
+    )
+
+
+def refuse_nameless(_call: Call) -> Response:
+    """PUT without a collection.
+
+    Raises:
+        ArangoError: 400.
+    """
+    raise ArangoError(400, "expected PUT /_api/collection/<collection-name>/<action>")
+
+
+GENERATORS_TABLE: Table = {("GET", 0): list_key_generators}
 TABLE: Table = {
     ("GET", 0): list_collections,
+    ("PUT", 0): refuse_nameless,
     ("POST", 0): create,
     ("GET", 1): show,
     ("DELETE", 1): drop,

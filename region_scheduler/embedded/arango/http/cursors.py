@@ -194,8 +194,18 @@ def close(call: Call, id: str) -> Response:
     return answer(202, id=id)
 
 
+def refuse_nameless(_call: Call) -> Response:
+    """PUT without an id.
+
+    Raises:
+        ArangoError: 400.
+    """
+    raise ArangoError(400, "expecting POST /_api/cursor/<cursor-id>")
+
+
 TABLE: Table = {
     ("POST", 0): create,
+    ("PUT", 0): refuse_nameless,
     ("POST", 1): fetch,
     ("PUT", 1): fetch,
     ("POST", 2): fetch_numbered,

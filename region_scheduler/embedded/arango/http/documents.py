@@ -90,7 +90,7 @@ def read_many(call: Call, access: CollectionAccess, selectors: list[Any]) -> Res
             rev = None
             if not ignores_revs and isinstance(selector, dict):
                 rev = selector.get("_rev")
-            parts.append(access.wanted(key_of(selector), rev).blob)
+            parts.append(access.wanted(key_of(access.name, selector), rev).blob)
         except ArangoError as error:
             parts.append(orjson.dumps(_failed(error)))
     dirty = call.header("x-arango-allow-dirty-read") == "true"
@@ -158,7 +158,9 @@ def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
         def one(access: CollectionAccess, body: Any, wishes: _Wishes) -> Meta:
             rev = wanted_rev(body, wishes.options)
             return _changed(
-                access, wishes, act(access, key_of(require_object(body)), rev, body, wishes.options)
+                access,
+                wishes,
+                act(access, key_of(access.name, require_object(body)), rev, body, wishes.options),
             )
 
         return _each(call, access, wishes, body, one)
@@ -172,7 +174,7 @@ def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
 def _modify_named(
     call: Call, access: CollectionAccess, wishes: _Wishes, body: Any, act: _Modify
 ) -> Response:
-    key = key_of(require_object(body))
+    key = key_of(access.name, require_object(body))
     rev = wanted_rev(body, wishes.options)
     changed = _conditional(act, access, key, rev, body, wishes.options)
     return _single(call, access, wishes, _changed(access, wishes, changed))
@@ -209,7 +211,7 @@ def _remove_one(access: CollectionAccess, selector: Any, wishes: _Wishes) -> Met
     if not isinstance(selector, str | dict):
         raise ArangoError(1227)
     rev = wanted_rev(selector, wishes.options)
-    return _removed(access, wishes, access.remove_record(key_of(selector), rev))
+    return _removed(access, wishes, access.remove_record(key_of(access.name, selector), rev))
 
 
 def _removed(access: CollectionAccess, wishes: _Wishes, record: Record) -> Meta:

@@ -29,7 +29,10 @@ def read(call: Call, name: str) -> Response:
     if direction in ("in", "any"):
         records += access.edge_records(source.entering, vertex)
     blobs = list({record.key: record.blob for record in records}.values())
-    stats = b'{"scannedIndex":%d,"filtered":0,"httpRequests":0}' % len(blobs)
+    stats = b'{"documentLookups":%d,"scannedIndex":%d,"filtered":0,"httpRequests":0}' % (
+        len(blobs),
+        len(blobs),
+    )
     body = b'{"edges":[' + b",".join(blobs) + b'],"error":false,"code":200,"stats":' + stats + b"}"
     return Response(200, body)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from region_scheduler.embedded.arango.errors import ArangoError
+from region_scheduler.embedded.arango.errors import ArangoError, message_of
 from region_scheduler.embedded.arango.http.call import Call
-from region_scheduler.embedded.arango.http.message import Response, answer
+from region_scheduler.embedded.arango.http.message import Response
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.session import OverwriteMode, WriteOptions
 from region_scheduler.embedded.arango.storage.access import CollectionAccess
@@ -35,20 +35,27 @@ def load(call: Call) -> Response:
             access.remove_record(record.key, None)
     options = WriteOptions(overwrite_mode=mode, merge_objects=True)
     is_complete = call.flag("complete")
-    for place, document in enumerate(documents, 1):
+    first = 0 if call.text("type") == "documents" else 1
+    for place, document in enumerate(documents, first):
         try:
             counts[_load_one(call, access, document, options)] += 1
         except ArangoError as error:
-            text = f"at position {place}: {error}, offending document: "
-            text += orjson.dumps(document).decode()
             if is_complete:
-                raise ArangoError(error.number, text) from error
+                raise ArangoError(error.number, message_of(error.number)) from error
             counts["errors"] += 1
-            details.append(text)
+            details.append(f"at position {place}: {_reason(error, document)}")
     call.is_synced(access)
+    shown: dict[str, Any] = {"error": False, **counts}
     if call.flag("details"):
-        return answer(201, **counts, details=details)
-    return answer(201, **counts)
+        shown["details"] = details
+    return Response(201, orjson.dumps(shown))
+
+
+def _reason(error: ArangoError, document: Any) -> str:
+    reason = f"creating document failed with error '{message_of(error.number)}'"
+    if error.number == 1233:
+        reason = "missing '_from' or '_to' attribute"
+    return f"{reason}, offending document: {orjson.dumps(document).decode()}"
 
 
 def _load_one(call: Call, access: CollectionAccess, document: Any, options: WriteOptions) -> str:
@@ -85,7 +92,7 @@ def _documents(call: Call) -> tuple[list[Any], int]:
 
 def _rows(lines: list[Any]) -> list[Any]:
     if not lines or not isinstance(lines[0], list):
-        raise ArangoError(400, "no JSON array found in first line")
+        raise ArangoError(400, "no JSON array found in second line")
     names = lines[0]
     if not all(isinstance(name, str) for name in names):
         raise ArangoError(400, "no JSON string array found in first line")

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.http.call import Call
-from region_scheduler.embedded.arango.http.message import Response, answer
+from region_scheduler.embedded.arango.http.message import Response, failure
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.record import encode
 
 _ASYNC_ID = "x-arango-async-id"
+_DONE = Response(200, b'{"result":true}')
 
 
 @dataclass(slots=True)
@@ -92,11 +93,23 @@ def fetch(call: Call, id: str) -> Response:
 
 
 def cancel(call: Call, id: str, act: str) -> Response:
-    """PUT cancel: too late for a job that is done, and every one is."""
+    """PUT cancel: a job that sleeps ends; for one that is done it is too late."""
     if act != "cancel":
         raise ArangoError(404)
-    call.engine.jobs.find(id)
-    return answer(200, result=True)
+    store = call.engine.jobs
+    job = store.find(id)
+    if not store.is_done(job):
+        job.response = failure(ArangoError(21))
+    return _DONE
+
+
+def refuse_nameless(_call: Call) -> Response:
+    """PUT without an id.
+
+    Raises:
+        ArangoError: 400.
+    """
+    raise ArangoError(400)
 
 
 def drop(call: Call, which: str) -> Response:
@@ -112,11 +125,12 @@ def drop(call: Call, which: str) -> Response:
         del jobs[which]
     else:
         raise ArangoError(404)
-    return answer(200, result=True)
+    return _DONE
 
 
 TABLE: Table = {
     ("GET", 1): show_or_list,
+    ("PUT", 0): refuse_nameless,
     ("PUT", 1): fetch,
     ("PUT", 2): cancel,
     ("DELETE", 1): drop,

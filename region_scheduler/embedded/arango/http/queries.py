@@ -21,6 +21,13 @@ _PROPERTIES: dict[str, Any] = {
     "slowStreamingQueryThreshold": 10,
     "maxQueryStringLength": 4096,
 }
+_CACHE: dict[str, Any] = {
+    "mode": "off",
+    "maxResults": 128,
+    "maxResultsSize": 268_435_456,
+    "maxEntrySize": 16_777_216,
+    "includeSystem": False,
+}
 _WARNINGS_MAX = 10
 
 
@@ -105,7 +112,7 @@ def _stats(statistics: aql.Statistics, execution_s: float) -> dict[str, Any]:
         "seeks": statistics.seeks,
         "scannedFull": statistics.scanned_full,
         "scannedIndex": statistics.scanned_index,
-        "searchParallelism": 0,
+        "searchParallelism": 1,
         "cursorsCreated": 0,
         "cursorsRearmed": 0,
         "cacheHits": 0,
@@ -240,4 +247,37 @@ TABLE: Table = {
     ("DELETE", 1): kill,
 }
 EXPLAIN_TABLE: Table = {("POST", 0): explain}
-CACHE_TABLE: Table = {("DELETE", 0): lambda _call: answer(200)}
+
+
+# Caches: none is kept, so they are always empty, whatever their mode.
+
+
+def show_cache(call: Call, which: str) -> Response:
+    """GET properties or entries of the cache of results."""
+    if which == "entries":
+        return Response(200, b"[]")
+    if which != "properties":
+        raise ArangoError(404)
+    return Response(200, encode({**_CACHE, **call.engine.cache_properties}))
+
+
+def change_cache(call: Call, which: str) -> Response:
+    """PUT properties of the cache of results."""
+    if which != "properties":
+        raise ArangoError(404)
+    given = {name: value for name, value in call.object().items() if name in _CACHE}
+    if given.get("mode", "off") not in ("off", "on", "demand"):
+        raise ArangoError(10)
+    call.engine.cache_properties.update(given)
+    return show_cache(call, which)
+
+
+CACHE_TABLE: Table = {
+    ("GET", 1): show_cache,
+    ("PUT", 1): change_cache,
+    ("DELETE", 0): lambda _call: answer(200),
+}
+PLAN_CACHE_TABLE: Table = {
+    ("GET", 0): lambda _call: Response(200, b"[]"),
+    ("DELETE", 0): lambda _call: answer(200),
+}

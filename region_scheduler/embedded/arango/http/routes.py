@@ -32,6 +32,8 @@ ROUTER = Router(
         "_api/cursor": cursors.TABLE,
         "_api/query": queries.TABLE,
         "_api/query-cache": queries.CACHE_TABLE,
+        "_api/query-plan-cache": queries.PLAN_CACHE_TABLE,
+        "_api/key-generators": collections.GENERATORS_TABLE,
         "_api/explain": queries.EXPLAIN_TABLE,
         "_api/transaction": streams.TABLE,
         "_api/job": jobs.TABLE,

@@ -30,7 +30,11 @@ def version(call: Call) -> Response:
 
 def engine(_call: Call) -> Response:
     """GET /_api/engine."""
-    supports = {"indexes": ["primary", "edge", "hash", "skiplist", "ttl", "persistent"]}
+    aliases = {"hash": "persistent", "skiplist": "persistent"}
+    supports = {
+        "indexes": ["primary", "edge", "hash", "skiplist", "ttl", "persistent"],
+        "aliases": {"indexes": aliases},
+    }
     return Response(200, encode({"name": "rocksdb", "supports": supports}))
 
 
@@ -96,7 +100,7 @@ def current_or_user(call: Call, which: str) -> Response:
         "id": str(database.number),
         "name": database.name,
         "isSystem": database.name == SYSTEM,
-        "path": "",
+        "path": "none",
         **{name: value for name, value in database.options.items() if value is not None},
     }
     return answer(200, result=shown)
@@ -130,7 +134,7 @@ def _require_system(call: Call) -> None:
 
 
 AREAS: dict[str, Table] = {
-    "_api/version": {("GET", 0): version},
+    "_api/version": {(method, 0): version for method in ("GET", "PUT", "POST", "HEAD")},
     "_admin/version": {("GET", 0): version},
     "_api/engine": {("GET", 0): engine},
     "_admin/server": {("GET", 1): admin},

@@ -11,6 +11,7 @@ from region_scheduler.embedded.arango.http.call import Call
 from region_scheduler.embedded.arango.http.message import Response, answer
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.database import Database
+from region_scheduler.embedded.arango.storage.record import encode
 from region_scheduler.embedded.arango.storage.store import Store
 from region_scheduler.embedded.arango.storage.streaming import Mode, StreamTransaction
 
@@ -142,10 +143,25 @@ def _names(given: Any) -> list[str]:
     return names
 
 
+def refuse_script(call: Call) -> Response:
+    """POST of a JavaScript transaction: the engine runs no scripts.
+
+    Raises:
+        ArangoError: 1203 for an unknown collection, else 9.
+    """
+    collections = call.object().get("collections")
+    if isinstance(collections, dict):
+        for mode in _MODES:
+            for name in _names(collections.get(mode)):
+                call.database.collection(name)
+    raise ArangoError(9, "JavaScript transactions are not supported")
+
+
 def list_running(call: Call) -> Response:
     """GET: the running transactions."""
     ids = call.engine.streams.ids(call.database)
-    return answer(200, transactions=[{"id": id, "state": "running"} for id in ids])
+    running = [{"id": id, "state": "running"} for id in ids]
+    return Response(200, encode({"transactions": running}))
 
 
 def show(call: Call, id: str) -> Response:
@@ -167,6 +183,7 @@ def abort(call: Call, id: str) -> Response:
 
 
 TABLE: Table = {
+    ("POST", 0): refuse_script,
     ("POST", 1): begin,
     ("GET", 0): list_running,
     ("GET", 1): show,

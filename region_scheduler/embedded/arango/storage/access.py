@@ -265,7 +265,7 @@ class CollectionAccess(ABC):
         options: WriteOptions,
     ) -> tuple[Document, Document]:
         try:
-            before, after = act(key_of(body), wanted_rev(body, options), body, options)
+            before, after = act(key_of(self.name, body), wanted_rev(body, options), body, options)
         except ArangoError:
             self.note_failure(body)
             raise
@@ -274,7 +274,7 @@ class CollectionAccess(ABC):
     def remove(self, selector: Any, options: WriteOptions) -> Document:
         """Remove the document that `selector` names; return it."""
         try:
-            record = self.remove_record(key_of(selector), wanted_rev(selector, options))
+            record = self.remove_record(key_of(self.name, selector), wanted_rev(selector, options))
         except ArangoError:
             self.note_failure(selector)
             raise

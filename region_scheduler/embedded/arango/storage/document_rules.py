@@ -24,22 +24,32 @@ def require_object(body: Any) -> dict[str, Any]:
     return body
 
 
-def key_of(body: Any) -> str:
+def key_of(collection: str, body: Any) -> str:
     """Return the key that a selector names: a key, a handle, or an object with `_key` or `_id`.
 
     Raises:
-        ArangoError: 1227 for another type, 1226 if there is no key in it, 1221 for a bad one.
+        ArangoError: 1227 for another type, 1226 if there is no key in it, 1221 for a bad one, 1202
+            for a handle of another collection.
     """
     if type(body) is str:
-        return body.rpartition("/")[2]
+        return _key_in(collection, body)
     key = require_object(body).get("_key")
     if key is None:
         handle = body.get("_id")
         if not isinstance(handle, str):
             raise ArangoError(1226)
-        return handle.rpartition("/")[2]
+        return _key_in(collection, handle)
     if type(key) is not str:
         raise ArangoError(1221)
+    return key
+
+
+def _key_in(collection: str, text: str) -> str:
+    place, is_handle_text, key = text.partition("/")
+    if not is_handle_text:
+        return text
+    if place != collection:
+        raise ArangoError(1202)
     return key
 
 

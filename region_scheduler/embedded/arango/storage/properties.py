@@ -127,7 +127,6 @@ class CollectionProperties:
             "usesRevisionsAsDocumentIds": True,
             "internalValidatorType": 0,
             "isSmartChild": False,
-            "isDisjoint": False,
             "keyOptions": self.key_options.describe(),
         }
         if is_cluster:
@@ -139,6 +138,7 @@ class CollectionProperties:
                 "minReplicationFactor": shown["writeConcern"],
                 "shardingStrategy": self.cluster.get("shardingStrategy", "hash"),
                 "isSmart": False,
+                "isDisjoint": False,
             }
         return shown
 

@@ -193,3 +193,16 @@ def test_a_bug_in_one_request_fails_that_request_only(
 
     assert "a request failed" in caplog.text
     calls("PATCH", "/_api/document/c/k", {"a": 2}, expect=202)
+
+
+def test_a_batch_is_synced_only_if_something_was_written(calls: Calls) -> None:
+    calls("POST", "/_api/collection", {"name": "s", "waitForSync": True}, expect=200)
+    calls("POST", "/_api/document/s", [{"_key": "a"}, {"_key": "a"}], expect=201)
+    calls("POST", "/_api/document/s", [{"_key": "a"}], expect=202)
+    calls("DELETE", "/_api/document/s", ["none"], expect=202)
+    calls("DELETE", "/_api/document/s", ["a"], expect=200)
+
+
+def test_a_handle_of_another_collection_names_nothing_here(calls: Calls) -> None:
+    results = calls("DELETE", "/_api/document/c", ["other/k", "c/k"], expect=202)
+    assert [result.get("errorNum") for result in results] == [1202, None]
