@@ -10,6 +10,7 @@ from region_scheduler.embedded.arango.http.call import Call
 from region_scheduler.embedded.arango.http.message import Response, answer
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.collection import Collection
+from region_scheduler.embedded.arango.storage.keys import KINDS
 from region_scheduler.embedded.arango.storage.properties import CollectionProperties
 from region_scheduler.embedded.arango.storage.record import encode
 from region_scheduler.embedded.arango.storage.revision import read
@@ -193,9 +194,7 @@ def drop_index(call: Call, name: str, index: str) -> Response:
 
 def list_key_generators(_call: Call) -> Response:
     """GET /_api/key-generators."""
-    return Response(
-        200, encode({"keyGenerators": ["padded", "uuid", "autoincrement", "traditional"]})
-    )
+    return Response(200, encode({"keyGenerators": sorted(KINDS)}))
 
 
 def refuse_nameless(_call: Call) -> Response:

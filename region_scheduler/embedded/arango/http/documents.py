@@ -156,12 +156,9 @@ def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
             return _modify_named(call, access, wishes, body, act)
 
         def one(access: CollectionAccess, body: Any, wishes: _Wishes) -> Meta:
+            key = key_of(access.name, require_object(body))
             rev = wanted_rev(body, wishes.options)
-            return _changed(
-                access,
-                wishes,
-                act(access, key_of(access.name, require_object(body)), rev, body, wishes.options),
-            )
+            return _changed(access, wishes, act(access, key, rev, body, wishes.options))
 
         return _each(call, access, wishes, body, one)
     rev = unquoted(call.header("if-match"))
@@ -257,7 +254,8 @@ def _each(
         except ArangoError as error:
             results.append(_failed(error))
             errors[str(error.number)] = errors.get(str(error.number), 0) + 1
-    status = synced_status if call.is_synced(access) else 202
+    has_written = not results or sum(errors.values()) < len(results)
+    status = synced_status if has_written and call.is_synced(access) else 202
     headers = {"x-arango-error-codes": orjson.dumps(errors).decode()} if errors else {}
     if wishes.is_silent:
         failed = [result for result in results if "error" in result]

@@ -13,7 +13,7 @@ from region_scheduler.embedded.arango.errors import ArangoError
 
 _KEY = re.compile(r"[A-Za-z0-9_:.@()+,=;$!*'%\-]{1,254}")
 _HANDLE = re.compile(r"[^/]{1,256}/[A-Za-z0-9_:.@()+,=;$!*'%\-]{1,254}")
-_KINDS = ("traditional", "autoincrement", "uuid", "padded")
+KINDS = ("traditional", "autoincrement", "uuid", "padded")
 
 
 def check_key(key: Any) -> str:
@@ -57,7 +57,7 @@ class KeyOptions:
         """
         if body is None:
             return cls()
-        if not isinstance(body, dict) or body.get("type", "traditional") not in _KINDS:
+        if not isinstance(body, dict) or body.get("type", "traditional") not in KINDS:
             raise ArangoError(10, "invalid key generator type")
         increment, offset = body.get("increment", 1), body.get("offset", 0)
         if not isinstance(increment, int) or not 0 < increment < 1 << 16:
