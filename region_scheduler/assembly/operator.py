@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from region_scheduler.operations.audit import Auditor
     from region_scheduler.ports.records import GraphStores
 
+_PATIENCE_S = 3.0
+
 
 class Operator:
     """Opens what is asked for, once.
@@ -26,28 +28,37 @@ class Operator:
         settings: Say where the stores are.
         closing: Closes what was opened.
         actor: Named in the audit; by default whoever is logged in.
+        patience_s: How long to wait for a store that does not answer, e.g. one that is on its way
+            back, when it is first asked for; seconds.
     """
 
-    def __init__(self, settings: Settings, closing: ExitStack, actor: str = "") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        closing: ExitStack,
+        actor: str = "",
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
         self.settings = settings
         self.actor = actor or f"operator:{_user()}"
         self.clock = SystemClock()
         self.ids = UuidIds()
         self._closing = closing
+        self._patience_s = patience_s
 
     @cached_property
     def graph(self) -> GraphStores:
         """The graph store, through the region's coordinator."""
         from region_scheduler.assembly.production import open_graph
 
-        return open_graph(self.settings, self._closing)
+        return open_graph(self.settings, self._closing, self._patience_s)
 
     @cached_property
     def ports(self) -> Ports:
         """Everything that a submitter reaches."""
         from region_scheduler.assembly.production import open_ports
 
-        return open_ports(self.settings, self._closing)
+        return open_ports(self.settings, self._closing, self._patience_s)
 
     @cached_property
     def settler(self) -> Settler:

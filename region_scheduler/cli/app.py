@@ -55,6 +55,9 @@ def _run(arguments: Sequence[str]) -> int:
     except Abort:
         return INTERRUPTED
     except TyperException as refused:
+        if refused.format_message().startswith("Usage:"):  # a group without a command asks for help
+            typer.echo(refused.format_message())
+            return 0
         raise _bad_usage(refused, arguments) from refused
     return code if isinstance(code, int) else 0
 

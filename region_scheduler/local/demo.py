@@ -13,7 +13,7 @@ from region_scheduler.domain.ids import TaskId, task_id
 from region_scheduler.domain.run import Region, Run
 from region_scheduler.domain.states import SATISFYING, RunState, TaskState
 from region_scheduler.domain.task import Json, Task
-from region_scheduler.local.evidence import states, step_records
+from region_scheduler.local.evidence import living, states, step_records
 from region_scheduler.local.stack import Stack
 from region_scheduler.operations.plans import checked_zone, plan_of, simulated
 from region_scheduler.operations.runs import give_answer
@@ -128,7 +128,7 @@ def report(
     tasks = [task for run in runs for task in graph.tasks.of_run(run.id)]
     before = predecessors(submitted)
     facts = step_records(stack)
-    counters = count(facts, tasks, before)
+    counters = count(facts, tasks, before, living(facts))
     done = sum(task.state in SATISFYING for task in tasks)
     applies = len(applied(states(stack), tasks, before))
     first_end = min((fact.boot for fact in facts if fact.event == "end"), default=timing.ended_at)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from region_scheduler.assembly.working import STEPS_LOG
 from region_scheduler.domain.ids import digest_of
 from region_scheduler.local.stack import Stack
 from region_scheduler.worker import steplog
+from region_scheduler.worker.processes import started_at
 from region_scheduler.worker.runners.terraform_workspace import Workspace, terraform_states
 from region_scheduler.worker.steplog import StepRecord
 
@@ -17,6 +20,16 @@ from region_scheduler.worker.steplog import StepRecord
 def step_records(stack: Stack) -> list[StepRecord]:
     """Return what the step processes of all regions wrote, oldest first."""
     return steplog.read(_paths(stack, region)[1] / STEPS_LOG for region in stack.regions)
+
+
+def living(records: Iterable[StepRecord]) -> set[int]:
+    """Return those of the records' `shim_pid` that live, and lived when the record was written."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    return {
+        record.shim_pid
+        for record in records
+        if 0 < started_at(record.shim_pid) <= record.boot * ticks
+    }
 
 
 def states(stack: Stack) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from region_scheduler.admission.intake import checked
 from region_scheduler.catalog.compose import expand, zone_type
 from region_scheduler.catalog.load import catalog_version
 from region_scheduler.domain.admission import Plan
-from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import zone_key
 from region_scheduler.domain.run import Region, Zone
 from region_scheduler.domain.task import Json, OnLoss, TaskSpec
@@ -95,9 +95,13 @@ def simulated(
 
 
 def summary(plan: Plan) -> dict[str, Json]:
-    """Return what `submit --dry-run` tells: tasks, waves, critical path, locks, approvals."""
+    """Return what `submit --dry-run` tells: tasks, waves, critical path, locks, approvals.
+
+    Raises:
+        InvalidGraph, CyclicGraph: As the submission would be refused.
+    """
+    dag = checked(plan)
     specs = {task.name: task for task in plan.tasks}
-    dag = Dag.checked(specs, plan.edges)
     weight = {name: spec.expected_s for name, spec in specs.items()}
     path = dag.critical_path(weight)
     return {
@@ -111,14 +115,9 @@ def summary(plan: Plan) -> dict[str, Json]:
         "waves": [list(wave) for wave in dag.waves],
         "critical_path": {"seconds": sum(weight[name] for name in path), "tasks": list(path)},
         "locks": _locks(plan.tasks),
-        "approvals": [spec.name for spec in specs.values() if needs_approval(spec)],
+        "approvals": [spec.name for spec in specs.values() if spec.runner == "approval"],
         "irreversible": [spec.name for spec in specs.values() if spec.is_irreversible],
     }
-
-
-def needs_approval(spec: TaskSpec) -> bool:
-    """Say whether a person has to say yes to the step."""
-    return spec.runner == "approval" or "approval" in spec.inputs
 
 
 def _simulated(spec: TaskSpec, time_scale: float) -> TaskSpec:

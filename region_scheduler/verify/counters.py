@@ -8,7 +8,7 @@ pure; instants are readings of one machine's CLOCK_BOOTTIME in seconds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
@@ -51,13 +51,19 @@ class StepFact(Protocol):
         """When."""
         ...
 
+    @property
+    def shim_pid(self) -> int:
+        """The process that guards the step, or runs it itself."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Execution:
     """One attempt as the steps log shows it: from its first program's start to its last one's end.
 
     Attributes:
-        ended_at: Infinite if an end is missing: it was not seen to have ended.
+        ended_at: Infinite while it goes on; the last that was heard of it if its process was killed
+            before it could note its end.
     """
 
     task: TaskId
@@ -95,7 +101,10 @@ class Counters:
 
 
 def count(
-    facts: Sequence[StepFact], tasks: Sequence[Task], before: Mapping[TaskId, Sequence[TaskId]]
+    facts: Sequence[StepFact],
+    tasks: Sequence[Task],
+    before: Mapping[TaskId, Sequence[TaskId]],
+    alive: Collection[int] = (),
 ) -> Counters:
     """Return how often each promise was broken.
 
@@ -103,8 +112,9 @@ def count(
         facts: The steps logs of every worker, in any order.
         tasks: Every task of the runs in question, with its history.
         before: Direct predecessors of each task, from the graph as it was submitted.
+        alive: Those of the facts' `shim_pid` that live: a step without an end goes on there.
     """
-    runs = executions(facts)
+    runs = executions(facts, alive)
     by_id = {task.id: task for task in tasks}
     mine = [run for run in runs if run.task in by_id]
     return Counters(
@@ -116,12 +126,12 @@ def count(
     )
 
 
-def executions(facts: Iterable[StepFact]) -> list[Execution]:
-    """Return the attempts that the steps log shows, by their start."""
+def executions(facts: Iterable[StepFact], alive: Collection[int] = ()) -> list[Execution]:
+    """Return the attempts that the steps log shows, by their start; `alive` as in `count`."""
     grouped: dict[ReceiptId, list[StepFact]] = defaultdict(list)
     for fact in facts:
         grouped[fact.receipt_id].append(fact)
-    found = [_execution(group) for group in grouped.values()]
+    found = [_execution(group, alive) for group in grouped.values()]
     return sorted(found, key=lambda run: (run.started_at, run.receipt_id))
 
 
@@ -188,18 +198,17 @@ def order_violations(
     return sorted(early | unfounded)
 
 
-def _execution(group: Sequence[StepFact]) -> Execution:
-    starts = [fact for fact in group if fact.event == "start"]
-    ends = [fact for fact in group if fact.event == "end"]
-    first = min(starts or ends, key=lambda fact: fact.boot)
-    is_ended = len(ends) >= len(starts)
+def _execution(group: Sequence[StepFact], alive: Collection[int]) -> Execution:
+    first = min(group, key=lambda fact: fact.boot)
+    ended = {fact.shim_pid for fact in group if fact.event == "end"}
+    goes_on = any(fact.shim_pid in alive for fact in group if fact.shim_pid not in ended)
     return Execution(
         task=first.task,
         receipt_id=first.receipt_id,
         token=first.token,
         region=first.region,
         started_at=first.boot,
-        ended_at=max(fact.boot for fact in ends) if is_ended else float("inf"),
+        ended_at=float("inf") if goes_on else max(fact.boot for fact in group),
     )
 
 

@@ -37,6 +37,7 @@ class Line:
     receipt_id: ReceiptId
     region: str = "eu-west"
     boot: float
+    shim_pid: int = 7
 
 
 def done(id_: TaskId, seen: dict[TaskId, str], receipt: str) -> Task:
@@ -134,14 +135,14 @@ def test_two_holders_at_once_overlap(tasks: list[Task], lines: list[Line]) -> No
     assert count(planted, tasks, BEFORE) == replace(SOUND, overlaps=1)
 
 
-def test_a_step_that_was_not_seen_to_end_overlaps_whatever_follows(
+def test_a_step_that_goes_on_overlaps_whatever_follows(
     tasks: list[Task], lines: list[Line]
 ) -> None:
     tasks[0] = with_start(tasks[0], "r0")
+    begun = replace(ran(tasks[0], "r0", 0.5, 0.6)[0], shim_pid=8)
 
-    planted = [ran(tasks[0], "r0", 0.5, 0.6)[0], *lines]
-
-    assert count(planted, tasks, BEFORE) == replace(SOUND, overlaps=1)
+    assert count([begun, *lines], tasks, BEFORE, alive={7, 8}) == replace(SOUND, overlaps=1)
+    assert count([begun, *lines], tasks, BEFORE, alive={7}) == SOUND
 
 
 def test_a_second_accepted_completion_counts(tasks: list[Task], lines: list[Line]) -> None:

@@ -1,0 +1,192 @@
+"""Commands that need no stack, as processes of their own: what they print, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+GRAPHS = Path(__file__).parents[2] / "data" / "graphs"
+TYPES = 18
+
+
+def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "region_scheduler", *arguments],
+        cwd=cwd,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(cwd)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def as_json(*arguments: str, cwd: Path) -> dict[str, object]:
+    ended = cli(*arguments, "--json", cwd=cwd)
+    assert ended.returncode == 0, ended.stderr
+    (line,) = ended.stdout.splitlines()
+    found: dict[str, object] = json.loads(line)
+    return found
+
+
+def test_help_names_every_command_at_once(tmp_path: Path) -> None:
+    times = []
+    for _ in range(3):
+        began_at = time.perf_counter()
+        ended = cli("--help", cwd=tmp_path)
+        times.append(time.perf_counter() - began_at)
+
+    assert ended.returncode == 0
+    commands = "demo up serve worker submit watch resume doctor zones runs tasks config".split()
+    assert [name for name in commands if f"\n  {name} " not in ended.stdout] == []
+    assert min(times) < 1.0  # 0.15 s on a machine that does nothing else
+
+
+def test_a_group_without_a_command_prints_its_help(tmp_path: Path) -> None:
+    ended = cli("tasks", cwd=tmp_path)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "approve" in ended.stdout
+
+
+def test_all_zone_types_are_listed(tmp_path: Path) -> None:
+    items = as_json("zones", "types", cwd=tmp_path)["items"]
+
+    assert isinstance(items, list)
+    assert len(items) == TYPES
+    assert {"type", "steps", "terraform", "waves"} <= set(items[0])
+
+
+def test_a_type_is_shown_drawn_and_ordered(tmp_path: Path) -> None:
+    shown = as_json("zones", "show", "aws-pci_dss", cwd=tmp_path)
+    graph = as_json("zones", "graph", "aws-pci_dss", "--regions", "eu-west,us-east", cwd=tmp_path)
+    waves = as_json("zones", "order", "aws-pci_dss", "--regions", "eu-west,us-east", cwd=tmp_path)
+
+    assert shown["type"] == "aws-pci_dss"
+    names = [task["id"] for task in graph["tasks"]]  # type: ignore[attr-defined]
+    ordered = [name for wave in waves["items"] for name in wave["tasks"]]  # type: ignore[attr-defined]
+    assert sorted(names) == sorted(ordered)
+    place = {name: n for n, name in enumerate(ordered)}
+    assert all(place[before] < place[after] for before, after in graph["edges"])  # type: ignore[attr-defined]
+    assert "digraph" in cli("zones", "graph", "aws-pci_dss", cwd=tmp_path).stdout
+
+
+def test_a_dry_run_of_a_graph_needs_no_stack(tmp_path: Path) -> None:
+    graph = str(GRAPHS / "wf-1000genome-22ch.json")
+
+    found = as_json("submit", "--graph", graph, "--simulate", "--dry-run", cwd=tmp_path)
+
+    assert (found["tasks"], found["dependencies"]) == (902, 1166)
+    assert [len(wave) for wave in found["waves"]] == [572, 22, 308]  # type: ignore[attr-defined]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_of_a_type_tells_approvals_and_locks(tmp_path: Path) -> None:
+    found = as_json("submit", "z", "--type", "aws-pci_dss", "--dry-run", cwd=tmp_path)
+
+    assert "c.change-approval" in found["approvals"]  # type: ignore[operator]
+    assert found["locks"][0]["resource"] == "acme/aws:organizations"  # type: ignore[index]
+    assert found["critical_path"]["seconds"] == 16560  # type: ignore[index]
+    assert set(found["regions"]) == {"eu-west", "us-east", "ap-south"}  # type: ignore[call-overload]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_setting_is_shown_with_its_source(tmp_path: Path) -> None:
+    (tmp_path / "region-scheduler.toml").write_text('signing_key = "a secret of 16 bytes"\n')
+
+    items = as_json("config", "show", cwd=tmp_path)["items"]
+
+    rows = {row["setting"]: row for row in items}  # type: ignore[attr-defined]
+    assert rows["signing_key"] == {
+        "setting": "signing_key",
+        "value": "***",
+        "source": "region-scheduler.toml",
+    }
+    assert rows["lease.ttl_s"]["source"] == "default"
+
+
+BAD = [
+    (["zones", "show", "aws-nothing"], 2, "zone type 'aws-nothing' does not exist"),
+    (["zones", "order", "aws-soc2", "--regions", "eu_west"], 2, "eu_west"),
+    (["zones", "graph", "aws-soc2", "--format", "svg"], 2, "--format"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--regions", "mars"], 2, "mars"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--set", "cidr=8"], 2, "cidr"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--set", "contact"], 2, "key=value"),
+    (["submit", "a/b", "--type", "aws-soc2", "--dry-run"], 2, "a/b"),
+    (["submit"], 2, "ZONE"),
+    (["submit", "z", "--graph", "x.json"], 2, "ZONE"),
+    (["submit", "--graph", "not-there.json"], 2, "not-there.json"),
+    (["submit", "--graph", "."], 2, "directory"),
+    (["submit", "--graph", "cut.json"], 2, "line 1, column"),
+    (["submit", "--graph", "list.json", "--dry-run"], 2, "graph"),
+    (["submit", "--graph", "empty.json", "--dry-run", "--simulate"], 2, "nodes"),
+    (["submit", "--graph", "typo.json", "--dry-run", "--simulate"], 2, "nodes[0].runtime"),
+    (["submit", "--graph", "loop.json", "--dry-run", "--simulate"], 2, "depends on itself"),
+    (["submit", "--graph", "no.json", "--dry-run", "--time-scale", "-1"], 2, "--time-scale"),
+    (["runs", "list"], 78, "no stack"),
+    (["up", "--regions", "Mars!"], 2, "--regions"),
+    (["worker"], 78, "no stack"),
+    (["doctor", "--state-dir", "nowhere"], 78, "nowhere"),
+    (["frobnicate"], 2, "frobnicate"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "told"), BAD, ids=[" ".join(a) for a, _, _ in BAD])
+def test_bad_input_is_one_clear_line(
+    tmp_path: Path, arguments: list[str], code: int, told: str
+) -> None:
+    (tmp_path / "cut.json").write_text('{"name": "x", "nodes": [')
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "empty.json").write_text('{"name": "x", "nodes": [], "edges": []}')
+    (tmp_path / "typo.json").write_text(
+        '{"name": "x", "nodes": [{"id": "a", "runtime": 3}], "edges": []}'
+    )
+    (tmp_path / "loop.json").write_text(
+        '{"name": "x", "nodes": [{"id": "a"}], "edges": [["a", "a"]]}'
+    )
+    before = sorted(path.name for path in tmp_path.iterdir())
+
+    ended = cli(*arguments, cwd=tmp_path)
+
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("region-scheduler: ")
+    assert told in line
+    assert ended.stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_refusal_is_an_object_too(tmp_path: Path) -> None:
+    ended = cli("zones", "show", "aws-nothing", "--json", cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert json.loads(ended.stdout.splitlines()[-1])["error"]["code"] == "unknown_zone_type"
+
+
+def test_a_cycle_is_refused_by_naming_its_members(tmp_path: Path) -> None:
+    graph = str(GRAPHS / "tg-gcp-catherinevee.json")
+
+    ended = cli("submit", "--graph", graph, "--simulate", "--dry-run", cwd=tmp_path)
+
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    unit = "infrastructure/environments/prod/us-central1"
+    assert f"{unit}/security/cloud-armor" in line
+    assert f"{unit}/networking/load-balancer" in line
+
+
+def test_impossible_settings_stop_the_start_with_every_problem(tmp_path: Path) -> None:
+    (tmp_path / "region-scheduler.toml").write_text(
+        "colour = 1\n[lease]\nttl_s = 5\n[worker]\nconcurrency = 0\n"
+    )
+
+    ended = cli("doctor", cwd=tmp_path)
+
+    assert ended.returncode == 78
+    (line,) = ended.stderr.splitlines()
+    assert all(told in line for told in ("colour", "lease.ttl_s", "worker.concurrency"))

@@ -1,0 +1,54 @@
+"""The demo as a newcomer starts it: three zones, three regions, real terraform, real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from region_scheduler.local.demo import terraform_name
+
+REGIONS = ["eu-west", "us-east", "ap-south"]
+
+
+def demo(folder: Path, **environ: str) -> tuple[dict[str, object], str]:
+    """Run it, and return the object on its last line, and what it told meanwhile."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "region_scheduler", "demo", "--json"],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder), **environ},
+        capture_output=True,
+        text=True,
+        timeout=230,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found: dict[str, object] = json.loads(ended.stdout.splitlines()[-1])
+    return found, ended.stderr
+
+
+@pytest.mark.timeout(240)
+def test_three_zones_become_real(tmp_path: Path) -> None:
+    found, told = demo(tmp_path)
+
+    assert found["ok"] is True
+    assert found["regions"] == REGIONS
+    assert found["runs"] == 3
+    assert found["done"] == found["tasks"] == 237
+    assert found["attempts"] == 237
+    assert found["workers"] == dict.fromkeys(REGIONS, 1)
+    broken = ("misrouted", "order_violations", "overlaps", "done_twice", "strays")
+    assert {name: found[name] for name in broken} == dict.fromkeys(broken, 0)
+    assert set(found["conflicts"]) == {"claims", "assignments", "requeued"}  # type: ignore[call-overload]
+    assert found["memory_mib"] < 1200  # type: ignore[operator]
+    if terraform_name() == "absent":
+        assert found["terraform"] == "absent"
+    else:
+        assert found["terraform_applies"] >= 60  # type: ignore[operator]
+    assert "kill any of these pids" in told
+    assert told.count("auto-approved: ") == 9
+    assert list(tmp_path.iterdir()) == []
