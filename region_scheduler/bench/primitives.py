@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import cast
 
 import orjson
 
 from region_scheduler.bench.engine_client import Round, echoes
 from region_scheduler.bench.rounds import in_processes, summary
+from region_scheduler.embedded.arango.storage.log import SqliteLog
+from region_scheduler.embedded.arango.storage.record import Record
 from region_scheduler.runtime.system import SystemClock
 
 _ANSWER = b"HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
@@ -27,22 +28,20 @@ def json_us(document: object) -> float:
 
 
 def commit_us(directory: Path, blob: bytes) -> float:
-    """Return microseconds of a SQLite transaction that writes one row (WAL, not forced to disk)."""
-    with closing(sqlite3.connect(directory / "floor.sqlite", isolation_level=None)) as connection:
-        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("CREATE TABLE rows (row INTEGER PRIMARY KEY, body BLOB)")
-        row = 0
+    """Return microseconds to commit one document to the engine's log, not forced to the disk."""
+    log = SqliteLog(directory / "floor")
+    row = 0
 
-        def write() -> None:
-            nonlocal row
-            row = (row + 1) % 10_000
-            connection.execute("BEGIN")
-            connection.execute("INSERT OR REPLACE INTO rows VALUES (?, ?)", (row, blob))
-            connection.execute("COMMIT")
+    def write() -> None:
+        nonlocal row
+        row = (row + 1) % 10_000
+        log.put(Record(row, "key", "rev", blob, None), 1)
+        log.flush()
 
+    try:
         return 1e6 / _rate(write)
+    finally:
+        log.close()
 
 
 def sync_ms(directory: Path, blob: bytes) -> float:
@@ -73,11 +72,11 @@ def echo(seconds: float, clients: int) -> dict[str, float]:
 
 class _Echo(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         if data:
-            self._transport.write(_ANSWER)  # type: ignore[attr-defined]  # a TCP transport has it
+            self._transport.write(_ANSWER)
 
 
 def _serve_echo(sender: Connection) -> None:

@@ -29,6 +29,7 @@ from region_scheduler.embedded.arango.storage.store import Store
 from region_scheduler.embedded.arango.storage.transaction import PastReader
 from region_scheduler.embedded.arango.users import Users
 
+_TIDY_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
 _EPOCH_OF_SIMULATIONS = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 
@@ -74,6 +75,7 @@ class Engine:
         self.lock = threading.RLock()
         self._late: list[tuple[float, int, Request]] = []
         self._late_count = 0
+        self._tidy_at = self.clock() + _TIDY_EVERY_S
         self.store = Store(
             NoLog() if data is None else SqliteLog(data),
             clock=self.clock,
@@ -129,11 +131,17 @@ class Engine:
         return self._answer(request)
 
     def tick(self) -> None:
-        """Do what is due: requests that arrive late, and documents that expire."""
-        if self.expiry.is_due:
-            self.expiry.run()
-        while self._late and self._late[0][0] <= self.clock():
+        """Do what is due: requests that arrive late, and whatever has outlived its time."""
+        now = self.clock()
+        while self._late and self._late[0][0] <= now:
             self._answer(heapq.heappop(self._late)[2])
+        if now >= self._tidy_at:
+            self._tidy_at = now + _TIDY_EVERY_S
+            self.streams.expire()
+            self.cursors.expire()
+            self.regions.tidy()
+            if self.expiry.is_due:
+                self.expiry.run()
 
     def postpone(self, request: Request, after_s: float) -> None:
         """Execute a request only `after_s` seconds from now, with nobody waiting for its answer."""

@@ -95,6 +95,15 @@ class Regions:
             self._store.horizons.remove(region.old_leader)
             region.old_leader = None
 
+    def tidy(self) -> None:
+        """Let followers receive what is due, so that what they wait for does not pile up."""
+        now = self._clock()
+        for region in self._regions.values():
+            if region.follower is not None:
+                region.follower.advance(now)
+                lags = (region.lag_s, *region.shard_lag_s.values())
+                region.follower.thin_out(now - max(lags))
+
     def horizon_for(self, request: Request) -> Horizon | None:
         """Return the past state that a region shows to a read of its own; None for now."""
         region = self.region(request.region)

@@ -334,3 +334,43 @@ def test_without_permission_there_is_no_such_endpoint() -> None:
     calls = Calls()
     assert calls.error("GET", "/_admin/faults") == (404, 404)
     assert calls.error("POST", "/_admin/faults", {"kind": "not_sent"}) == (404, 404)
+
+
+def test_a_follower_that_is_frozen_for_long_keeps_one_change_a_key(
+    calls: Calls, control: FaultControl
+) -> None:
+    control.freeze("us")
+    for n in range(1, 501):
+        write(calls, n)
+        if n % 50 == 0:
+            calls.clock.pass_s(2)
+    follower = calls.engine.regions.region("us").follower
+    assert follower is not None
+    assert sum(map(len, follower._coming.values())) < 60
+    assert seen(calls, "us", **DIRTY) == 0
+    control.thaw("us")
+    assert seen(calls, "us", **DIRTY) == 500
+    assert not calls.engine.store.horizons
+
+
+def test_what_lags_does_not_pile_up_though_nobody_reads(
+    calls: Calls, control: FaultControl
+) -> None:
+    control.set_lag("us", 3.0)
+    for n in range(1, 101):
+        write(calls, n)
+        calls.clock.pass_s(1)
+    follower = calls.engine.regions.region("us").follower
+    assert follower is not None
+    assert sum(map(len, follower._coming.values())) <= 4
+    assert seen(calls, "us", **DIRTY) == 98
+
+
+def test_what_is_abandoned_is_tidied_up_by_time_alone(calls: Calls) -> None:
+    body = {"collections": {"write": "c"}}
+    calls("POST", "/_api/transaction/begin", body, expect=201)
+    calls("POST", "/_api/cursor", {"query": "FOR i IN 1..9 RETURN i", "batchSize": 2}, expect=201)
+    calls.clock.pass_s(120)
+    calls("GET", "/_api/version", expect=200)
+    assert not calls.engine.store.horizons
+    assert not calls.engine.cursors._cursors

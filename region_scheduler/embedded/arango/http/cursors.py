@@ -61,14 +61,18 @@ class CursorStore:
         Raises:
             ArangoError: 1600.
         """
-        now = self._clock()
-        for other in [c for c in self._cursors.values() if c.expires_at < now]:
-            del self._cursors[other.id]
+        self.expire()
         cursor = self._cursors.get(id)
         if cursor is None or cursor.database != database:
             raise ArangoError(1600)
-        cursor.expires_at = now + cursor.ttl_s
+        cursor.expires_at = self._clock() + cursor.ttl_s
         return cursor
+
+    def expire(self) -> None:
+        """Forget what was not used for longer than its time to live."""
+        if self._cursors:
+            now = self._clock()
+            self._cursors = {id: c for id, c in self._cursors.items() if c.expires_at >= now}
 
     def close(self, cursor: Cursor) -> None:
         """Forget a cursor."""

@@ -15,7 +15,8 @@ from region_scheduler.embedded.arango.storage.record import DocumentCache, encod
 from region_scheduler.embedded.arango.storage.ticks import Ticks
 
 SYSTEM = "_system"
-_SYSTEM_COLLECTIONS = ("_analyzers", "_appbundles", "_apps", "_aqlfunctions", "_graphs", "_jobs")
+GRAPHS = "_graphs"
+_SYSTEM_COLLECTIONS = ("_analyzers", "_appbundles", "_apps", "_aqlfunctions", GRAPHS, "_jobs")
 _DATABASE_NAME = re.compile(r"[^\s:/\x00-\x1f\x7f][^:/\x00-\x1f\x7f]{0,126}[^\s:/\x00-\x1f\x7f]?")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Document, WriteOptions
-from region_scheduler.embedded.arango.storage.database import Catalog, Database
+from region_scheduler.embedded.arango.storage.database import GRAPHS, Catalog, Database
 from region_scheduler.embedded.arango.storage.properties import (
     DOCUMENT_TYPE,
     EDGE_TYPE,
@@ -30,7 +30,7 @@ class Graphs:
     def __init__(self, catalog: Catalog, transaction: Transaction) -> None:
         self._catalog = catalog
         self._database: Database = transaction.source
-        self._documents = transaction.collection("_graphs")
+        self._documents = transaction.collection(GRAPHS)
 
     def all(self) -> list[Document]:
         """Return the documents of all graphs."""

@@ -51,6 +51,23 @@ class SlidingHorizon(Horizon):
         self._shards: dict[tuple[int, int], Collection] = {}
         self._open: dict[tuple[int, str], int] = {}
 
+    def thin_out(self, before: float) -> None:
+        """Keep only the last change of each key among those committed before an instant.
+
+        For a follower that is frozen for long: when it thaws, it passes over the others anyway, if
+        the instant is longer ago than its lag.
+        """
+        for shard, queue in self._coming.items():
+            last = {key: place for place, (at, key, _) in enumerate(queue) if at < before}
+            kept: deque[tuple[float, str, Record | None]] = deque()
+            for place, change in enumerate(queue):
+                at, key, _ = change
+                if at >= before or last[key] == place:
+                    kept.append(change)
+                else:
+                    self._open[shard[0], key] -= 1
+            self._coming[shard] = kept
+
     @property
     def is_level(self) -> bool:
         """Whether everything has arrived."""

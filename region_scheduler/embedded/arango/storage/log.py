@@ -190,9 +190,12 @@ class SqliteLog:
         try:
             if self._is_forced:
                 execute("PRAGMA synchronous=FULL")
-            execute("BEGIN")
+            is_one_statement = len(self._documents) == 1 and not (self._catalog or self._bounds)
+            if not is_one_statement:  # a statement alone is a transaction of its own
+                execute("BEGIN")
             self._write()
-            execute("COMMIT")
+            if not is_one_statement:
+                execute("COMMIT")
             if self._is_forced:
                 execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as error:

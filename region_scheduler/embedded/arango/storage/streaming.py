@@ -8,7 +8,7 @@ from typing import Literal
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.storage.access import CollectionAccess
 from region_scheduler.embedded.arango.storage.collection import Collection, unique_violated
-from region_scheduler.embedded.arango.storage.database import Database
+from region_scheduler.embedded.arango.storage.database import GRAPHS, Database
 from region_scheduler.embedded.arango.storage.horizon import Commit, Horizon
 from region_scheduler.embedded.arango.storage.indexes import PersistentIndex
 from region_scheduler.embedded.arango.storage.layers import Layer
@@ -55,7 +55,8 @@ class StreamTransaction(Transaction):
 
     def _open(self, collection: Collection) -> CollectionAccess:
         mode = self._modes.get(collection.name)
-        if mode is None and not self._may_read_all:
+        is_open = self._may_read_all or collection.name == GRAPHS
+        if mode is None and not is_open:
             raise ArangoError(
                 1652, f"unregistered collection used in transaction: {collection.name}"
             )

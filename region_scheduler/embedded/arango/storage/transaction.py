@@ -10,7 +10,7 @@ from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import EdgeDefinition, Range
 from region_scheduler.embedded.arango.storage.access import CollectionAccess
 from region_scheduler.embedded.arango.storage.collection import Collection
-from region_scheduler.embedded.arango.storage.database import Database
+from region_scheduler.embedded.arango.storage.database import GRAPHS, Database
 from region_scheduler.embedded.arango.storage.horizon import Commit, Horizon
 from region_scheduler.embedded.arango.storage.indexes import Index, PersistentIndex
 from region_scheduler.embedded.arango.storage.layers import (
@@ -62,7 +62,7 @@ class Transaction(ABC):
         Raises:
             ArangoError: 1924.
         """
-        access = self._open(self.source.collection("_graphs"))
+        access = self._open(self.source.collection(GRAPHS))
         document = access.get(name)
         if document is None:
             raise ArangoError(1924, f"graph '{name}' not found")
