@@ -105,5 +105,16 @@ class Client:
         raw = response.read()
         return response.status, json.loads(raw) if raw else None
 
+    def raw(self, data: bytes, until: bytes) -> bytes:
+        """Send bytes as they are; return what comes back up to some bytes."""
+        self._connection.connect()
+        self._connection.sock.sendall(data)
+        received = b""
+        while until not in received:
+            part = self._connection.sock.recv(65_536)
+            assert part, received
+            received += part
+        return received
+
     def close(self) -> None:
         self._connection.close()
