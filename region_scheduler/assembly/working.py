@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -99,11 +100,12 @@ def run_worker_process(settings: Settings) -> int:
         membership = Membership(keeper)
         membership.start()
         attempts = _Attempts(settings, instance.id, places)
-        _share_with_children()
+        broker = open_broker(settings, attempts.take)
+        _share_with_children(broker)
         ready = ready_mark(settings, os.getpid())
         closing.callback(ready.unlink, missing_ok=True)
         code = run_worker(
-            open_broker(settings, attempts.take),
+            broker,
             settings.region,
             settings.worker.pools,
             settings.worker.concurrency,
@@ -122,7 +124,7 @@ def ready_mark(settings: Settings, pid: int) -> Path:
     return Path(settings.paths.work_dir) / f"{pid}{READY_SUFFIX}"
 
 
-def _share_with_children() -> None:
+def _share_with_children(broker: Any) -> None:
     """Load what every child needs, and keep the collector from touching, and so copying, it."""
     import gc
 
@@ -133,6 +135,8 @@ def _share_with_children() -> None:
     import region_scheduler.worker.runners.simulate
     import region_scheduler.worker.runners.terraform  # noqa: F401
 
+    # Named, Celery's parts are loaded: its worker with its pool, and the broker's transport.
+    _ = broker.Worker, broker.connection_for_read().get_transport_cls()
     gc.collect()
     gc.freeze()
 

@@ -18,8 +18,10 @@ from region_scheduler.local.stack import Stack
 from region_scheduler.operations.plans import checked_zone, plan_of, simulated
 from region_scheduler.operations.runs import give_answer
 from region_scheduler.operations.zones import create_zone
+from region_scheduler.ports.records import GraphStores
 from region_scheduler.verify.counters import count
 from region_scheduler.verify.terraform import applied
+from region_scheduler.worker.processes import started_at
 from region_scheduler.worker.runners.terraform_tool import find_terraform
 
 TENANT = "acme"
@@ -147,7 +149,7 @@ def report(
             "assignments": conflicts["assignment"],
             "requeued": sum(claims_without_start(task) for task in tasks),
         },
-        "workers": {name: len(graph.instances.workers(name)) for name in stack.regions},
+        "workers": {name: _living_workers(graph, name) for name in stack.regions},
         "misrouted": counters.misrouted,
         "order_violations": counters.order_violations,
         "overlaps": counters.overlaps,
@@ -173,6 +175,11 @@ def claims_without_start(task: Task) -> int:
     """Return how often the task was claimed, and given back before it was started."""
     claims = -(-task.token.number // _EVERY_CLAIM)
     return max(0, claims - task.attempt)
+
+
+def _living_workers(graph: GraphStores, region: str) -> int:
+    """Count those whose process lives; one that was killed keeps its lease for a while."""
+    return sum(started_at(worker.pid) > 0 for worker in graph.instances.workers(region))
 
 
 def report_lines(found: dict[str, Json]) -> list[str]:
