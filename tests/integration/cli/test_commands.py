@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,11 @@ def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def as_json(*arguments: str, cwd: Path) -> dict[str, object]:
+def as_json(*arguments: str, cwd: Path) -> dict[str, Any]:
     ended = cli(*arguments, "--json", cwd=cwd)
     assert ended.returncode == 0, ended.stderr
     (line,) = ended.stdout.splitlines()
-    found: dict[str, object] = json.loads(line)
+    found: dict[str, Any] = json.loads(line)
     return found
 
 
@@ -68,11 +69,11 @@ def test_a_type_is_shown_drawn_and_ordered(tmp_path: Path) -> None:
     waves = as_json("zones", "order", "aws-pci_dss", "--regions", "eu-west,us-east", cwd=tmp_path)
 
     assert shown["type"] == "aws-pci_dss"
-    names = [task["id"] for task in graph["tasks"]]  # type: ignore[attr-defined]
-    ordered = [name for wave in waves["items"] for name in wave["tasks"]]  # type: ignore[attr-defined]
+    names = [task["id"] for task in graph["tasks"]]
+    ordered = [name for wave in waves["items"] for name in wave["tasks"]]
     assert sorted(names) == sorted(ordered)
     place = {name: n for n, name in enumerate(ordered)}
-    assert all(place[before] < place[after] for before, after in graph["edges"])  # type: ignore[attr-defined]
+    assert all(place[before] < place[after] for before, after in graph["edges"])
     assert "digraph" in cli("zones", "graph", "aws-pci_dss", cwd=tmp_path).stdout
 
 
@@ -82,17 +83,17 @@ def test_a_dry_run_of_a_graph_needs_no_stack(tmp_path: Path) -> None:
     found = as_json("submit", "--graph", graph, "--simulate", "--dry-run", cwd=tmp_path)
 
     assert (found["tasks"], found["dependencies"]) == (902, 1166)
-    assert [len(wave) for wave in found["waves"]] == [572, 22, 308]  # type: ignore[attr-defined]
+    assert [len(wave) for wave in found["waves"]] == [572, 22, 308]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dry_run_of_a_type_tells_approvals_and_locks(tmp_path: Path) -> None:
     found = as_json("submit", "z", "--type", "aws-pci_dss", "--dry-run", cwd=tmp_path)
 
-    assert "c.change-approval" in found["approvals"]  # type: ignore[operator]
-    assert found["locks"][0]["resource"] == "acme/aws:organizations"  # type: ignore[index]
-    assert found["critical_path"]["seconds"] == 16560  # type: ignore[index]
-    assert set(found["regions"]) == {"eu-west", "us-east", "ap-south"}  # type: ignore[call-overload]
+    assert "c.change-approval" in found["approvals"]
+    assert found["locks"][0]["resource"] == "acme/aws:organizations"
+    assert found["critical_path"]["seconds"] == 16560
+    assert set(found["regions"]) == {"eu-west", "us-east", "ap-south"}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -101,7 +102,7 @@ def test_every_setting_is_shown_with_its_source(tmp_path: Path) -> None:
 
     items = as_json("config", "show", cwd=tmp_path)["items"]
 
-    rows = {row["setting"]: row for row in items}  # type: ignore[attr-defined]
+    rows = {row["setting"]: row for row in items}
     assert rows["signing_key"] == {
         "setting": "signing_key",
         "value": "***",

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from region_scheduler.local.demo import terraform_name
 REGIONS = ["eu-west", "us-east", "ap-south"]
 
 
-def demo(folder: Path, **environ: str) -> tuple[dict[str, object], str]:
+def demo(folder: Path, **environ: str) -> tuple[dict[str, Any], str]:
     """Run it, and return the object on its last line, and what it told meanwhile."""
     ended = subprocess.run(
         [sys.executable, "-m", "region_scheduler", "demo", "--json"],
@@ -27,7 +28,7 @@ def demo(folder: Path, **environ: str) -> tuple[dict[str, object], str]:
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    found: dict[str, object] = json.loads(ended.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
     return found, ended.stderr
 
 
@@ -43,12 +44,12 @@ def test_three_zones_become_real(tmp_path: Path) -> None:
     assert found["workers"] == dict.fromkeys(REGIONS, 1)
     broken = ("misrouted", "order_violations", "overlaps", "done_twice", "strays")
     assert {name: found[name] for name in broken} == dict.fromkeys(broken, 0)
-    assert set(found["conflicts"]) == {"claims", "assignments", "requeued"}  # type: ignore[call-overload]
-    assert found["memory_mib"] < 1200  # type: ignore[operator]
+    assert set(found["conflicts"]) == {"claims", "assignments", "requeued"}
+    assert found["memory_mib"] < 1200
     if terraform_name() == "absent":
         assert found["terraform"] == "absent"
     else:
-        assert found["terraform_applies"] >= 60  # type: ignore[operator]
+        assert found["terraform_applies"] >= 60
     assert "kill any of these pids" in told
     assert told.count("auto-approved: ") == 9
     assert list(tmp_path.iterdir()) == []

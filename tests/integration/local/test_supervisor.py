@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,9 @@ def eventually(holds: Callable[[], bool], within_s: float = 10.0) -> None:
         time.sleep(0.01)
 
 
-def program(folder: Path, name: str, script: str, **more: object) -> Program:
+def program(folder: Path, name: str, script: str, **more: Any) -> Program:
     log_path = folder / f"{name}.log"
-    given = {
+    given: dict[str, Any] = {
         "name": name,
         "argv": [sys.executable, "-c", script],
         "environ": dict(os.environ),
@@ -43,7 +44,7 @@ def program(folder: Path, name: str, script: str, **more: object) -> Program:
         "ready_s": 10.0,
         "stop_s": 5.0,
     }
-    return Program(**(given | more))  # type: ignore[arg-type]
+    return Program(**(given | more))
 
 
 @pytest.fixture
@@ -189,6 +190,7 @@ def test_programs_die_with_a_killed_supervisor(tmp_path: Path) -> None:
     script = f"""
 import os, sys
 from pathlib import Path
+from typing import Any
 from region_scheduler.local.supervisor import Program, Supervisor
 from region_scheduler.runtime.system import SystemClock
 folder = Path({str(tmp_path)!r})

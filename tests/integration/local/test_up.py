@@ -43,7 +43,8 @@ def test_a_stopped_stack_leaves_no_process_and_goes_on_where_it_was(
     eventually(lambda: running.done(run) > 0, 60)
     second = running.run("up")
     assert second.returncode == 78
-    assert f"(pid {running.process.pid})" in second.stderr  # type: ignore[union-attr]
+    assert running.process is not None
+    assert f"(pid {running.process.pid})" in second.stderr
     assert len(descendants(mark)) > 4
     addresses = running.stack().regions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,14 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 KNOWN = [Region(id="eu-west"), Region(id="us-east", serves=("us-east-1",))]
 
 
-def spec(name: str, runner: str = "terraform", **more: object) -> TaskSpec:
-    given = {"name": name, "runner": runner, "region": "r", "allowed_regions": ("r",)}
-    return TaskSpec(**(given | more))  # type: ignore[arg-type]
+def spec(name: str, runner: str = "terraform", **more: Any) -> TaskSpec:
+    given: dict[str, Any] = {
+        "name": name,
+        "runner": runner,
+        "region": "r",
+        "allowed_regions": ("r",),
+    }
+    return TaskSpec(**(given | more))
 
 
 LOCK = LockNeed("acme/one-at-a-time", capacity=1)

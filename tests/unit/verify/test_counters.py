@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -55,10 +56,15 @@ def done(id_: TaskId, seen: dict[TaskId, str], receipt: str) -> Task:
 
 def ran(task: Task, receipt: str, begin: float, end: float, region: str = "eu-west") -> list[Line]:
     """Return what the step's process wrote."""
-    who = {"task": task.id, "token": task.token, "receipt_id": ReceiptId(receipt), "region": region}
+    who: dict[str, Any] = {
+        "task": task.id,
+        "token": task.token,
+        "receipt_id": ReceiptId(receipt),
+        "region": region,
+    }
     return [
-        Line(event="start", boot=begin, **who),  # type: ignore[arg-type]
-        Line(event="end", boot=end, **who),  # type: ignore[arg-type]
+        Line(event="start", boot=begin, **who),
+        Line(event="end", boot=end, **who),
     ]
 
 
