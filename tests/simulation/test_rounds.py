@@ -23,7 +23,7 @@ from region_scheduler.domain.task import (
 )
 from region_scheduler.errors import LostRace
 from region_scheduler.lifecycle.settle import Settler
-from region_scheduler.operations.runs import resume_run
+from region_scheduler.operations.runs import give_answer, resume_run
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import (
@@ -233,3 +233,27 @@ def test_an_answer_that_comes_first_is_found_by_the_task(world: World) -> None:
     assert state_of(world, run) is RunState.DONE
     ends = [e for e in task_of(world, run, "ask").history if e.kind is EventKind.ENDED]
     assert [e.detail for e in ends] == [ExitKind.AWAIT]
+
+
+def test_an_answer_whose_giver_died_before_it_moved_the_task_is_found_by_the_reconciler(
+    world: World,
+) -> None:
+    run = admit(world, a_plan([spec("ask", runner="approval")]))
+    world.fast_path()
+
+    def die_after_recording(point: str, call: partial[Any]) -> Any:
+        done = call()
+        if point == "answers.insert":
+            raise Crash(point)
+        return done
+
+    graph = home(world).ports.through(die_after_recording).graph
+    waiting = task_of(world, run, "ask")
+    settler = home(world).services.settler
+    with pytest.raises(Crash):
+        give_answer(graph, settler, auditor(world), world.clock, waiting, is_yes=True, outputs={})
+    assert task_of(world, run, "ask").state is TaskState.AWAITING
+
+    world.pass_time(1)
+
+    assert state_of(world, run) is RunState.DONE
