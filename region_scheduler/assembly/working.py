@@ -19,7 +19,6 @@ from typing import Any
 
 import structlog
 
-from region_scheduler.assembly.draining import draining
 from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.member import Membership, new_instance
 from region_scheduler.assembly.production import open_broker, open_graph, open_wake_ups
@@ -100,12 +99,11 @@ def run_worker_process(settings: Settings) -> int:
         membership = Membership(keeper)
         membership.start()
         attempts = _Attempts(settings, instance.id, places)
-        broker = open_broker(settings, attempts.take)
-        _share_with_children(broker)
+        _share_with_children(attempts.broker)
         ready = ready_mark(settings, os.getpid())
         closing.callback(ready.unlink, missing_ok=True)
         code = run_worker(
-            broker,
+            attempts.broker,
             settings.region,
             settings.worker.pools,
             settings.worker.concurrency,
@@ -149,6 +147,7 @@ class _Attempts:
         self._incarnation = incarnation
         self._places = places
         self._master = os.getpid()
+        self.broker = open_broker(settings, self.take)
         self._handle: Callable[[bytes], None] | None = None
 
     def open(self) -> None:
@@ -168,20 +167,22 @@ class _Attempts:
         settings, places = self._settings, self._places
         closing = ExitStack()  # lives as long as the process
         graph = open_graph(settings, closing, _PATIENCE_S)
-        wake_ups = open_wake_ups(settings, open_broker(settings), closing)
+        wake_ups = open_wake_ups(settings, self.broker, closing)
         clock = SystemClock()
         receipts = Receipts(places.receipts)
         handler = AttemptHandler(
             WorkerIdentity(self._incarnation, settings.region),
             graph,
             Settler(graph, wake_ups, clock, self._incarnation),
-            draining(_runners(settings, receipts, clock), places.ending.exists),
+            _runners(settings, receipts, clock),
             receipts,
             LeaseReader(places.lease).deadline,
             settings.lease,
             clock,
             UuidIds(),
             _paths(settings, places),
+            clock.pause,
+            places.ending.exists,
         )
         key = settings.signing_key_bytes()
         return lambda raw: handler.handle(decode(raw, key))

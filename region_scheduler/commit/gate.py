@@ -16,7 +16,7 @@ from region_scheduler.errors import (
     RegionSchedulerError,
     Unavailable,
 )
-from region_scheduler.ports.documents import Documents, Identified, WriteResult
+from region_scheduler.ports.documents import Documents, Identified, WriteResult, Written
 
 D = TypeVar("D", bound=Identified)
 Decision = Callable[[D], D]
@@ -76,23 +76,16 @@ def commit(store: Documents[D], changes: Sequence[Change[D]]) -> list[Outcome[D]
     without a definite answer in the end comes back as `UNKNOWN`; only the same change may then
     follow.
     """
-    outcomes: list[Outcome[D] | None] = [None] * len(changes)
-    current: list[D | None] = [change.known for change in changes]
-    wanted: list[D | None] = [None] * len(changes)
-    lost: set[int] = set()  # an answer was lost, and the document was not read since
+    tries = [_Try(change, change.known) for change in changes]
     for _ in range(_ROUNDS_MAX):
-        unread = [i for i, o in enumerate(outcomes) if o is None and current[i] is None]
-        _read(store, changes, unread, current, outcomes, lost)
-        for i, change in enumerate(changes):
-            if outcomes[i] is None and wanted[i] is None:
-                wanted[i], outcomes[i] = _decided(change, current[i])
-        open_ = [i for i, outcome in enumerate(outcomes) if outcome is None]
+        _read(store, [t for t in tries if t.outcome is None and t.value is None])
+        for open_try in tries:
+            open_try.decide()
+        open_ = [t for t in tries if t.outcome is None]
         if not open_:
             break
-        _write(store, open_, current, wanted, outcomes, lost)
-    return [
-        o if o is not None else _given_up(changes[i].id, i in lost) for i, o in enumerate(outcomes)
-    ]
+        _write(store, open_)
+    return [t.outcome or t.given_up() for t in tries]
 
 
 def commit_one(store: Documents[D], change: Change[D]) -> D:
@@ -111,81 +104,96 @@ def commit_one(store: Documents[D], change: Change[D]) -> D:
     return outcome.value
 
 
-def _read(
-    store: Documents[D],
-    changes: Sequence[Change[D]],
-    unread: Sequence[int],
-    current: list[D | None],
-    outcomes: list[Outcome[D] | None],
-    lost: set[int],
-) -> None:
+@dataclass(slots=True)
+class _Try(Generic[D]):
+    """How far a change has come.
+
+    Attributes:
+        value: The document as last read; None if it must be read again.
+        wanted: What is to be written on `value`.
+        lost: A write of `wanted` on this revision was sent whose answer was lost: it may still be
+            travelling for as long as the document keeps that revision.
+    """
+
+    change: Change[D]
+    value: D | None
+    wanted: D | None = None
+    lost: tuple[D, D] | None = None
+    outcome: Outcome[D] | None = None
+
+    def found(self, value: D) -> None:
+        """Take what the leader has; a lost write stays open only while its revision stands."""
+        self.value = value
+        if self.lost is not None and self.lost[0].rev == value.rev:
+            self.wanted = self.lost[1]  # the very same write again, not a new one like it
+        else:
+            self.lost = None
+
+    def decide(self) -> None:
+        """Ask the decision, unless it has spoken on this value."""
+        if self.outcome is not None or self.wanted is not None or self.value is None:
+            return
+        try:
+            after = self.change.decide(self.value)
+        except (LostRace, Fenced, IllegalMove) as error:
+            self.outcome = Outcome(Fate.REFUSED, self.value, error)
+            return
+        if after is self.value:
+            self.outcome = Outcome(Fate.UNCHANGED, self.value)
+        else:
+            self.wanted = after
+
+    def answered(self, before: D, after: D, answer: Written[D]) -> None:
+        """Take the answer to a write."""
+        match answer.result:
+            case WriteResult.APPLIED:
+                self.outcome = Outcome(Fate.COMMITTED, answer.value)
+            case WriteResult.CONFLICT:
+                self.value = self.wanted = None
+            case WriteResult.MISSING:
+                gone = NotFound(thing="document", id=self.change.id)
+                self.outcome = Outcome(Fate.REFUSED, error=gone)
+            case WriteResult.UNKNOWN:
+                self.lost = (before, after)
+
+    def unavailable(self, error: Unavailable) -> None:
+        """End without an answer; who lost one before must not say that nothing was done."""
+        self.outcome = self.given_up() if self.lost else Outcome(Fate.REFUSED, self.value, error)
+
+    def given_up(self) -> Outcome[D]:
+        """Return what can be said when the rounds are used up."""
+        if self.lost is not None:
+            text = f"write of {self.change.id}"
+            unknown = OutcomeUnknown(dependency="graph store", detail=text)
+            return Outcome(Fate.UNKNOWN, error=unknown)
+        race = LostRace(thing=self.change.id, winner="writers that came before every try")
+        return Outcome(Fate.REFUSED, error=race)
+
+
+def _read(store: Documents[D], unread: Sequence[_Try[D]]) -> None:
     if not unread:
         return
     try:
-        found = store.read([changes[i].id for i in unread])
+        values = store.read([t.change.id for t in unread])
     except Unavailable as error:
-        for i in unread:
-            # Who lost an answer and then cannot look must not say that nothing was done.
-            is_open = i in lost
-            outcomes[i] = _given_up(changes[i].id, is_open) if is_open else _refused(None, error)
+        for blind in unread:
+            blind.unavailable(error)
         return
-    lost.difference_update(unread)
-    for i, value in zip(unread, found, strict=True):
-        current[i] = value
+    for reading, value in zip(unread, values, strict=True):
         if value is None:
-            missing = NotFound(thing="document", id=changes[i].id)
-            outcomes[i] = Outcome(Fate.REFUSED, error=missing)
+            gone = NotFound(thing="document", id=reading.change.id)
+            reading.outcome = Outcome(Fate.REFUSED, error=gone)
+        else:
+            reading.found(value)
 
 
-def _decided(change: Change[D], value: D | None) -> tuple[D | None, Outcome[D] | None]:
-    if value is None:
-        return None, None
+def _write(store: Documents[D], open_: Sequence[_Try[D]]) -> None:
+    pairs = [(t, before, after) for t in open_ if (before := t.value) and (after := t.wanted)]
     try:
-        after = change.decide(value)
-    except (LostRace, Fenced, IllegalMove) as error:
-        return None, Outcome(Fate.REFUSED, value, error)
-    if after is value:
-        return None, Outcome(Fate.UNCHANGED, value)
-    return after, None
-
-
-def _write(
-    store: Documents[D],
-    open_: Sequence[int],
-    current: list[D | None],
-    wanted: list[D | None],
-    outcomes: list[Outcome[D] | None],
-    lost: set[int],
-) -> None:
-    pairs = [(i, before, after) for i in open_ if (before := current[i]) and (after := wanted[i])]
-    try:
-        written = store.write([(before, after) for _, before, after in pairs])
+        answers = store.write([(before, after) for _, before, after in pairs])
     except Unavailable as error:
-        for i, before, _ in pairs:
-            is_open = i in lost
-            outcomes[i] = _given_up(before.id, is_open) if is_open else _refused(before, error)
+        for writing, _, _ in pairs:
+            writing.unavailable(error)
         return
-    for (i, before, _), answer in zip(pairs, written, strict=True):
-        match answer.result:
-            case WriteResult.APPLIED:
-                outcomes[i] = Outcome(Fate.COMMITTED, answer.value)
-            case WriteResult.CONFLICT:
-                current[i] = wanted[i] = None
-            case WriteResult.MISSING:
-                gone = NotFound(thing="document", id=before.id)
-                outcomes[i] = Outcome(Fate.REFUSED, error=gone)
-            case WriteResult.UNKNOWN:
-                lost.add(i)
-
-
-def _refused(value: D | None, error: RegionSchedulerError) -> Outcome[D]:
-    return Outcome(Fate.REFUSED, value, error)
-
-
-def _given_up(id_: str, is_lost: bool) -> Outcome[D]:
-    if is_lost:
-        unknown = OutcomeUnknown(dependency="graph store", detail=f"write of {id_}")
-        return Outcome(Fate.UNKNOWN, error=unknown)
-    return Outcome(
-        Fate.REFUSED, error=LostRace(thing=id_, winner="writers that came before every try")
-    )
+    for (writing, before, after), answer in zip(pairs, answers, strict=True):
+        writing.answered(before, after, answer)

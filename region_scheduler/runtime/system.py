@@ -25,6 +25,10 @@ class SystemClock:
         """Return the wall time, aware, in UTC."""
         return datetime.now(UTC)
 
+    def pause(self, seconds: float) -> None:
+        """Let this thread wait; for the pause between two tries of one call only."""
+        time.sleep(seconds)
+
 
 class UuidIds:
     """UUIDv7 (RFC 9562) as 32 hex digits; the ids of one object rise strictly."""

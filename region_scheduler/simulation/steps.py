@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from region_scheduler.domain.ids import ReceiptId, TaskId
@@ -32,6 +33,7 @@ class EffectLog:
     Attributes:
         crashes: Counts down the attempts that take their worker with them, once they have acted.
         awaiting: Names of tasks that wait for an answer instead of running.
+        during: What happens while a task's step runs; an exit that it returns is the step's end.
     """
 
     name: str = "simulate"
@@ -40,14 +42,17 @@ class EffectLog:
     fails: dict[str, int] = field(default_factory=dict)
     crashes: dict[str, int] = field(default_factory=dict)
     awaiting: frozenset[str] = frozenset()
+    during: dict[str, Callable[[StopWish], Exit | None]] = field(default_factory=dict)
     verdict: Verdict = Verdict.NOT_DONE
 
     def run(self, job: StepJob, should_stop: StopWish) -> Exit:
-        """Leave a trace and end; it is over before anybody could wish it to stop."""
-        del should_stop
+        """Leave a trace and end."""
         if job.spec.name in self.awaiting or job.spec.runner in {"approval", "external-wait"}:
             return Exit(kind=ExitKind.AWAIT, message="waits for an answer")
         self.effects.append(_effect(job))
+        happens = self.during.get(job.spec.name)
+        if happens is not None and (ended := happens(should_stop)) is not None:
+            return ended
         if _is_due(self.crashes, job.spec.name):
             raise Crash(job.spec.name)
         if _is_due(self.fails, job.spec.name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -95,6 +96,7 @@ class SimulatedWorker:
     handler: AttemptHandler
     broker: SimulatedBroker
     receipts: Receipts
+    ending: threading.Event
 
     def work(self) -> bool:
         """Handle the next message; say whether there was one."""
@@ -156,7 +158,7 @@ class World:
 
     def worker(self, region: SimulatedRegion) -> SimulatedWorker:
         """Return a further worker of `region`, registered, not yet listed there."""
-        receipts = Receipts()
+        receipts, ending = Receipts(), threading.Event()
         instance = self._instance(region.name, "worker", (Role.WORKER,), {"default": self._slots})
         keeper = lease_keeper(region.ports, instance, self.timings, receipts.live)
         keeper.register()
@@ -178,8 +180,10 @@ class World:
             self.clock,
             self.chance,
             paths,
+            self.clock.advance,
+            ending.is_set,
         )
-        return SimulatedWorker(keeper, handler, region.broker, receipts)
+        return SimulatedWorker(keeper, handler, region.broker, receipts, ending)
 
     def perform(
         self, region: SimulatedRegion, act: Callable[[], T], worker: SimulatedWorker | None = None

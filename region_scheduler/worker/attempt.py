@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+from tenacity import Retrying, retry_if_exception_type, wait_exponential
 
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.ids import Incarnation, ReceiptId
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import RunMode
 from region_scheduler.domain.step import Found, Runner, StepJob
-from region_scheduler.domain.task import SCHEMA, Exit, ExitKind, Holder, Task, Verdict
+from region_scheduler.domain.task import SCHEMA, Exit, ExitKind, Holder, OnLoss, Task, Verdict
 from region_scheduler.domain.transitions import (
     CANCEL,
     Stamp,
@@ -36,6 +38,8 @@ from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.ports.queue import AttemptMessage
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock, Ids
+
+R = TypeVar("R")
 
 _NOT_OURS = (Fenced, LostRace, IllegalMove, NotFound)
 _NO_ANSWER = (Unavailable, OutcomeUnknown)
@@ -90,6 +94,8 @@ class AttemptHandler:
         clock: This machine's clock.
         ids: For receipts.
         paths: Where files go.
+        pause: Waits so many seconds between two tries of a call that was not answered.
+        is_ending: Whether the worker was told to end: steps are stopped and go back.
     """
 
     def __init__(
@@ -104,6 +110,8 @@ class AttemptHandler:
         clock: Clock,
         ids: Ids,
         paths: WorkerPaths,
+        pause: Callable[[float], None],
+        is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
         self._who = who
         self._graph = graph
@@ -115,6 +123,8 @@ class AttemptHandler:
         self._clock = clock
         self._ids = ids
         self._paths = paths
+        self._pause = pause
+        self._is_ending = is_ending
 
     def handle(self, message: AttemptMessage) -> None:
         """Run the attempt that `message` is about, if it is still to be had.
@@ -145,25 +155,32 @@ class AttemptHandler:
             task = commit_one(self._graph.tasks, Change(message.task, begin))
         except (*_NOT_OURS, *_NO_ANSWER):
             return  # dropped: only the document that carries this receipt may run
-        if self._seconds_left() <= self._timings.stop_s:
-            ended = Exit(kind=ExitKind.HAND_BACK, message="the lease ran out before the step began")
-        else:
+        try:
             ended = self._run(task, holder)
+        except _NOT_OURS:
+            return  # the token moved while the attempt was still looking
+        except _NO_ANSWER as error:
+            ended = Exit(kind=ExitKind.HAND_BACK, message=f"the step did not begin: {error}")
         self._complete(task, holder, ended)
 
     def _run(self, task: Task, holder: Holder) -> Exit:
+        """Run the step; whatever this raises was raised before the step began."""
+        if self._seconds_left() <= self._timings.stop_s:
+            return Exit(kind=ExitKind.HAND_BACK, message="the lease ran out before the step began")
         runner = self._runners.get(task.spec.runner)
         if runner is None:
             known = ", ".join(sorted(self._runners))
             text = f"no runner {task.spec.runner!r} at this worker; it has {known}"
             return Exit(kind=ExitKind.PERMANENT, message=text)
         job = self._job(task, holder.receipt_id)
-        should_stop = StopWatch(self._graph, task, self._clock, self._timings.renew_every_s).ask
+        should_stop = StopWatch(
+            self._graph, task, self._is_ending, self._clock, self._timings.renew_every_s
+        ).ask
         try:
             ended = None
             if task.is_inspect:
                 ended = self._inspect(runner, job, task, holder, should_stop)
-            return _by_wish(ended or runner.run(job, should_stop), should_stop())
+            return _by_wish(ended or runner.run(job, should_stop), task, should_stop())
         finally:
             shutil.rmtree(job.work_dir, ignore_errors=True)
 
@@ -190,7 +207,7 @@ class AttemptHandler:
             verdict=found.verdict,
             at=self._clock.now(),
         )
-        commit_one(self._graph.tasks, Change(task.id, record))
+        self._persist(lambda: commit_one(self._graph.tasks, Change(task.id, record)))
         return _found_done(found) if found.verdict is Verdict.DONE else None
 
     def _complete(self, task: Task, holder: Holder, ended: Exit) -> None:
@@ -198,7 +215,7 @@ class AttemptHandler:
             complete, token=task.token, holder=holder, ended=ended, at=self._clock.now()
         )
         try:
-            after = commit_one(self._graph.tasks, Change(task.id, finish))
+            after = self._persist(lambda: commit_one(self._graph.tasks, Change(task.id, finish)))
         except _NOT_OURS:
             return  # the token has moved: what this attempt did counts for nothing
         moved = apply_answers(self._graph, [after], self._clock) if _is_awaiting(ended) else []
@@ -222,7 +239,7 @@ class AttemptHandler:
             receipt_id=receipt_id,
             attempt=task.attempt,
             region=self._who.region,
-            upstream=self._graph.tasks.outputs_before(task.id),
+            upstream=self._persist(lambda: self._graph.tasks.outputs_before(task.id)),
             work_dir=str(work_dir),
             state_dir=str(self._paths.state_dir),
             log_path=str(log_dir / f"{key}.{task.attempt}.log"),
@@ -239,6 +256,17 @@ class AttemptHandler:
             return  # the dispatch time-out gives it back
         self._settler.settle([task])
 
+    def _persist(self, call: Callable[[], R]) -> R:
+        """Repeat a call that may safely be repeated until it is answered or the lease is over."""
+        retrying = Retrying(
+            retry=retry_if_exception_type(_NO_ANSWER),
+            wait=wait_exponential(multiplier=0.05, max=1.0),
+            stop=lambda _: self._seconds_left() <= self._timings.stop_s,
+            sleep=self._pause,
+            reraise=True,
+        )
+        return retrying(call)
+
     def _seconds_left(self) -> float:
         return self._deadline() - self._clock.monotonic()
 
@@ -249,13 +277,22 @@ class StopWatch:
     Args:
         graph: The graph store.
         task: The running task.
+        is_ending: Whether the worker itself is to end; asked at every look, it costs nothing.
         clock: This machine's clock.
-        every_s: Pause between two looks, in seconds.
+        every_s: Pause between two looks at the document, in seconds.
     """
 
-    def __init__(self, graph: GraphStores, task: Task, clock: Clock, every_s: float) -> None:
+    def __init__(
+        self,
+        graph: GraphStores,
+        task: Task,
+        is_ending: Callable[[], bool],
+        clock: Clock,
+        every_s: float,
+    ) -> None:
         self._graph = graph
         self._task = task
+        self._is_ending = is_ending
         self._clock = clock
         self._every_s = every_s
         self._look_at = clock.monotonic() + every_s
@@ -264,6 +301,8 @@ class StopWatch:
     def ask(self) -> str:
         """Return why the step should stop; empty while it should go on."""
         now = self._clock.monotonic()
+        if not self._wish and self._is_ending():
+            self._wish = "the worker is ending"
         if self._wish or now < self._look_at:
             return self._wish
         self._look_at = now + self._every_s
@@ -278,11 +317,15 @@ class StopWatch:
         return self._wish
 
 
-def _by_wish(ended: Exit, wish: str) -> Exit:
-    """Return the end as the wish to stop meant it: only a cancel ends the task for good."""
-    if ended.kind is ExitKind.CANCELLED and wish != CANCEL:
-        return replace(ended, kind=ExitKind.HAND_BACK)
-    return ended
+def _by_wish(ended: Exit, task: Task, wish: str) -> Exit:
+    """Return the end as the wish to stop meant it: only a cancel ends the task for good.
+
+    After any other the task goes back, in doubt if the step may have changed the world.
+    """
+    if ended.kind is not ExitKind.CANCELLED or wish == CANCEL:
+        return ended
+    is_harmless = task.spec.on_loss is OnLoss.RETRY
+    return replace(ended, kind=ExitKind.HAND_BACK if is_harmless else ExitKind.IN_DOUBT)
 
 
 def _found_done(found: Found) -> Exit:
