@@ -1,0 +1,1 @@
+"""Provisions landing zones as dependency graphs over several regions."""
