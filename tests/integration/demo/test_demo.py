@@ -16,12 +16,23 @@ from region_scheduler.local.demo import terraform_name
 REGIONS = ["eu-west", "us-east", "ap-south"]
 
 
-def demo(folder: Path, **environ: str) -> tuple[dict[str, Any], str]:
+BARE = """
+import sys
+from region_scheduler.cli import main
+from region_scheduler.local import demo
+demo.terraform_name = lambda: "absent"
+sys.argv = ["region-scheduler", "demo", "--json"]
+main()
+"""
+"""The same program on a machine without terraform, as far as the demo can tell."""
+
+
+def demo(folder: Path, *program: str) -> tuple[dict[str, Any], str]:
     """Run it, and return the object on its last line, and what it told meanwhile."""
     ended = subprocess.run(
-        [sys.executable, "-m", "region_scheduler", "demo", "--json"],
+        [sys.executable, *program],
         cwd=folder,
-        env={**os.environ, "TMPDIR": str(folder), **environ},
+        env={**os.environ, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
         timeout=230,
@@ -34,7 +45,7 @@ def demo(folder: Path, **environ: str) -> tuple[dict[str, Any], str]:
 
 @pytest.mark.timeout(240)
 def test_three_zones_become_real(tmp_path: Path) -> None:
-    found, told = demo(tmp_path)
+    found, told = demo(tmp_path, "-m", "region_scheduler", "demo", "--json")
 
     assert found["ok"] is True
     assert found["regions"] == REGIONS
@@ -53,3 +64,15 @@ def test_three_zones_become_real(tmp_path: Path) -> None:
     assert "kill any of these pids" in told
     assert told.count("auto-approved: ") == 9
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_without_terraform_its_steps_are_simulated_and_one_line_says_so(tmp_path: Path) -> None:
+    found, told = demo(tmp_path, "-c", BARE)
+
+    assert (found["terraform"], found["terraform_applies"]) == ("absent", 0)
+    assert found["ok"] is True
+    assert found["done"] == found["tasks"] == 237
+    lines = [line for line in told.splitlines() if "no terraform is to be had" in line]
+    assert len(lines) == 1
