@@ -24,6 +24,7 @@ from region_scheduler.embedded.arango.control import FaultControl
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.embedded.arango.faults import Fault, FaultKind
 from region_scheduler.embedded.arango.in_process import InProcessHTTPClient
+from tests.ties import tied
 
 REGIONS: Final = ("eu", "us", "ap")
 """Regions of the engine; the leader of everything is in the first."""
@@ -138,11 +139,13 @@ class EngineOverHTTP(GraphServer):
     def __init__(self) -> None:
         super().__init__()
         self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "region_scheduler.embedded.arango"),
-                *("--ports", ",".join("0" for _ in REGIONS), "--regions", ",".join(REGIONS)),
-                *("--cluster-rules", "--fault-control", "--seed", "1"),
-            ],
+            tied(
+                [
+                    *(sys.executable, "-m", "region_scheduler.embedded.arango"),
+                    *("--ports", ",".join("0" for _ in REGIONS), "--regions", ",".join(REGIONS)),
+                    *("--cluster-rules", "--fault-control", "--seed", "1"),
+                ]
+            ),
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import redis
 
+from tests.ties import tied, watched
+
 
 def free_port() -> int:
     """Return a port that nobody listens on just now."""
@@ -58,7 +60,7 @@ class Valkey:
         arguments = [text for key, value in options.items() for text in (f"--{key}", str(value))]
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [str(binary), *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                tied([binary, *arguments]), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
         with closing(redis.Redis.from_url(self.url)) as client:
             eventually(lambda: _answers(client))
@@ -106,7 +108,10 @@ def postgres() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="rs-pg-") as directory:
         server = get_server(directory, cleanup_mode="stop")
         try:
-            yield server.get_uri()
+            pid = server.get_pid()
+            assert pid is not None
+            with watched(pid, Path(directory)):
+                yield server.get_uri()
         finally:
             server.cleanup()
 

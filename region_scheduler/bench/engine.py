@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from region_scheduler.assembly import tether
 from region_scheduler.bench import primitives
 from region_scheduler.bench.engine_client import RawClient, batch_updates, single_updates
 from region_scheduler.bench.rounds import in_processes, percentile, summary
@@ -141,9 +142,10 @@ def _fill(client: RawClient, workers: int) -> None:
 
 @contextmanager
 def _server(directory: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    tied = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid())]
     command = [sys.executable, "-m", "region_scheduler.embedded.arango", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--data", str(directory), "--cluster-rules"], stdout=subprocess.PIPE
+        [*tied, *command, "--data", str(directory), "--cluster-rules"], stdout=subprocess.PIPE
     )
     try:
         line = process.stdout.readline() if process.stdout is not None else b""

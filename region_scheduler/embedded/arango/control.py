@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,25 +55,21 @@ class FaultControl:
         """
         if lag_s < 0:
             raise ValueError("a lag must not be negative")
-        with self._engine.lock:
-            one = self._region(region)
+        with self._changing(region) as one:
             if collection is None:
                 one.lag_s = lag_s
             else:
                 one.shard_lag_s[collection, shard] = lag_s
-            self._engine.regions.refresh(one)
 
     def freeze(self, region: str) -> None:
         """Let a region's follower receive nothing until `thaw`."""
-        with self._engine.lock:
-            one = self._region(region)
+        with self._changing(region) as one:
             one.is_frozen = True
-            self._engine.regions.refresh(one)
 
     def thaw(self, region: str) -> None:
         """Let a frozen follower catch up to its lag."""
-        with self._engine.lock:
-            self._region(region).is_frozen = False
+        with self._changing(region) as one:
+            one.is_frozen = False
 
     # Links.
 
@@ -79,8 +77,8 @@ class FaultControl:
         """Let requests from a region take `rtt_s` seconds to the leader and back."""
         if rtt_s < 0:
             raise ValueError("a round trip must not be negative")
-        with self._engine.lock:
-            self._region(region).rtt_s = rtt_s
+        with self._changing(region) as one:
+            one.rtt_s = rtt_s
 
     def cut(self, region: str, *, is_refusing: bool = False) -> None:
         """Cut a region off from all others, as a minority is.
@@ -88,16 +86,13 @@ class FaultControl:
         Its follower goes on answering dirty reads with what it has. Everything else hangs, or is
         refused with 503/1478.
         """
-        with self._engine.lock:
-            one = self._region(region)
+        with self._changing(region) as one:
             one.is_cut = True
             one.is_refusing = is_refusing
-            self._engine.regions.refresh(one)
 
     def heal(self, region: str) -> None:
         """End a cut. Half of the requests that hung arrive now, whoever still waits for them."""
-        with self._engine.lock:
-            one = self._region(region)
+        with self._changing(region) as one:
             one.is_cut = False
             held, one.held = one.held, []
             for request in held:
@@ -167,6 +162,11 @@ class FaultControl:
         with self._engine.lock:
             if point.horizon in self._engine.store.horizons:
                 self._engine.store.horizons.remove(point.horizon)
+
+    @contextmanager
+    def _changing(self, name: str) -> Iterator[Region]:
+        with self._engine.lock, self._engine.regions.changing(name) as region:
+            yield region
 
     def _region(self, name: str) -> Region:
         return self._engine.regions.region(name)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.http.call import Call
@@ -28,6 +28,9 @@ from region_scheduler.embedded.arango.storage.log import NoLog, SqliteLog
 from region_scheduler.embedded.arango.storage.store import Store
 from region_scheduler.embedded.arango.storage.transaction import PastReader
 from region_scheduler.embedded.arango.users import Users
+
+if TYPE_CHECKING:
+    from region_scheduler.embedded.arango.control import RestorePoint
 
 _TIDY_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
@@ -93,6 +96,7 @@ class Engine:
         self.expiry = Expiry(self.store, self.clock, self.wall)
         self.users = Users(self.store, self.wall, self.chance, jwt_secret, is_authenticating)
         self.users.ensure_root(root_password)
+        self.restore_points: dict[int, RestorePoint] = {}
         self.query_properties: dict[str, Any] = {}
         self.cache_properties: dict[str, Any] = {}
         self.flush()

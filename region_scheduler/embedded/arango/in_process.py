@@ -108,10 +108,13 @@ class InProcessHTTPClient(HTTPClient):
             answered = engine.handle(request)
             self._sleep(answered.wait_s)
             return answered
-        if delivery.late_s is not None:
+        late_s = delivery.late_s
+        if late_s is None and delivery.is_executed and delivery.wait_s > self._timeout_s:
+            late_s = delivery.wait_s  # it arrives after its sender has given up
+        if late_s is not None:
             with engine.lock:
-                engine.postpone(request, delivery.late_s)
-            self._sleep(min(delivery.late_s, self._timeout_s))
+                engine.postpone(request, late_s)
+            self._sleep(min(late_s, self._timeout_s))
             raise ReadTimeout("the answer did not come in time")
         if delivery.is_hanging:
             self._sleep(self._timeout_s)

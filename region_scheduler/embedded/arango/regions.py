@@ -7,7 +7,8 @@ commits taken away that have not arrived there yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 
 from region_scheduler.embedded.arango.http.message import Request
@@ -17,7 +18,7 @@ from region_scheduler.embedded.arango.storage.store import Store
 
 
 class Region:
-    """One region, and what is wrong with it. Set its attributes through `Regions`.
+    """One region, and what is wrong with it. Change it within `Regions.changing`.
 
     Attributes:
         lag_s: How late commits arrive at its follower.
@@ -77,8 +78,19 @@ class Regions:
         """
         return self._regions[self.names[0] if name is None else name]
 
-    def refresh(self, region: Region) -> None:
-        """Begin or end following the leader late, after the region's attributes were changed."""
+    @contextmanager
+    def changing(self, name: str) -> Iterator[Region]:
+        """Yield a region whose attributes are changed while this is open.
+
+        What has arrived at its follower by now, under the attributes of before, stays there.
+
+        Raises:
+            KeyError: There is no such region.
+        """
+        region = self.region(name)
+        if region.follower is not None:
+            region.follower.advance(self._clock())
+        yield region
         if region.is_behind and region.follower is None:
             region.follower = SlidingHorizon(region.lag_of)
             self._store.horizons.append(region.follower)

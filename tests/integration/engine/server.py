@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.ties import tied
+
 AUTHORIZATION = "Basic " + base64.b64encode(b"root:").decode()
 START_S = 20.0
 
@@ -32,11 +34,13 @@ class EngineProcess:
         """Start, and return when it says that it is ready."""
         count = len(self._regions.split(","))
         self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "region_scheduler.embedded.arango"),
-                *("--ports", ",".join(["0"] * count), "--regions", self._regions),
-                *("--data", str(self._data), *self._options),
-            ],
+            tied(
+                [
+                    *(sys.executable, "-m", "region_scheduler.embedded.arango"),
+                    *("--ports", ",".join(["0"] * count), "--regions", self._regions),
+                    *("--data", str(self._data), *self._options),
+                ]
+            ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )

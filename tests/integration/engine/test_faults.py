@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -99,6 +100,53 @@ def test_a_cut_region_answers_nothing_but_dirty_reads(engine: EngineProcess) -> 
     assert us("GET", "/_api/version")[0] == 200
     assert eu("PATCH", "/_admin/faults/us", {"is_cut": False})[0] == 200
     assert us("PATCH", PATH, {"n": 2})[0] == 202
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "error", "is_applied"),
+    [
+        ("conflict", 409, 1200, False),
+        ("read_only", 403, 1004, False),
+        ("not_leader", 503, 1496, False),
+        ("resigned", 421, 1491, False),
+        ("resigned", 421, 1491, True),
+        ("unavailable", 503, 1478, False),
+        ("unavailable", 503, 1478, True),
+        ("timed_out", 500, 1457, True),
+    ],
+)
+def test_errors_of_a_cluster(
+    engine: EngineProcess, kind: str, status: int, error: int, is_applied: bool
+) -> None:
+    inject(engine, kind=kind, method="PATCH", is_applied=is_applied)
+    client = engine.client("eu")
+    got, answer = client("PATCH", PATH, {"n": 1})
+    assert (got, answer["errorNum"]) == (status, error)
+    assert number(client) == int(is_applied)
+    assert client("PATCH", PATH, {"n": 2})[0] == 202
+
+
+def test_a_deposed_leader_still_answers_reads(engine: EngineProcess) -> None:
+    eu, us = engine.client("eu"), engine.client("us")
+    assert eu("PATCH", "/_admin/faults/us", {"is_deposed": True})[0] == 200
+    assert us("PATCH", PATH, {"n": 1})[0] == 202
+    assert (number(us), number(eu)) == (0, 1)
+    assert eu("PATCH", "/_admin/faults/us", {"is_deposed": False})[0] == 200
+    assert number(us) == 1
+
+
+def test_an_older_state_comes_back_and_outlives_a_kill(engine: EngineProcess) -> None:
+    client = engine.client("eu")
+    before = client("GET", PATH)[1]
+    point = client("POST", "/_admin/faults/points")[1]["number"]
+    assert client("PATCH", PATH, {"n": 1})[0] == 202
+    assert client("POST", "/_api/document/c", {"_key": "new"})[0] == 202
+    assert client("PUT", f"/_admin/faults/points/{point}")[0] == 200
+    assert engine.end(signal.SIGKILL) == -signal.SIGKILL
+    engine.start()
+    client = engine.client("eu")
+    assert client("GET", PATH)[1] == before
+    assert client("GET", "/_api/document/c/new")[0] == 404
 
 
 def test_requests_may_be_pipelined(engine: EngineProcess) -> None:

@@ -141,6 +141,17 @@ def test_travel_delay_and_cuts_cost_their_time(
     assert waits.seconds == [9.0]
 
 
+def test_a_delay_beyond_the_time_limit_is_a_request_that_arrives_late(
+    engine: Engine, database: StandardDatabase, waits: Waits
+) -> None:
+    inject(engine, FaultKind.DELAY, seconds=9.5)
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        update(database)
+    assert waits.seconds == [9.0]
+    assert number(engine) == 0
+    assert len(engine._late) == 1
+
+
 def test_threads_share_one_client(database: StandardDatabase) -> None:
     collection = database.collection("c")
 

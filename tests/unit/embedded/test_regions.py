@@ -102,6 +102,23 @@ def test_a_frozen_follower_catches_up_when_it_thaws(calls: Calls, control: Fault
     assert not calls.engine.store.horizons
 
 
+def test_a_cut_keeps_what_had_arrived_before_it(calls: Calls, control: FaultControl) -> None:
+    control.freeze("us")
+    write(calls, 1)
+    control.thaw("us")
+    write(calls, 2)
+    control.cut("us")
+    write(calls, 3)
+    assert seen(calls, "us", **DIRTY) == 2
+    control.heal("us")
+    control.set_lag("us", 5.0)
+    write(calls, 4)
+    calls.clock.pass_s(3)
+    control.freeze("us")
+    calls.clock.pass_s(3)
+    assert seen(calls, "us", **DIRTY) == 3
+
+
 def test_shards_may_lag_differently(calls: Calls, control: FaultControl) -> None:
     collection = calls.engine.store.catalog.database("_system").collection("c")
     calls("POST", "/_api/document/c", [{"_key": f"x{n}", "n": 0} for n in range(20)], expect=202)
@@ -328,6 +345,26 @@ def test_faults_are_controlled_over_http_where_that_is_allowed(calls: Calls) -> 
         calls.error("PATCH", f"/_admin/faults{path}", body)
     assert calls.error("POST", "/_admin/faults", {"kind": "x"}) == (400, 10)
     assert calls.error("POST", "/_admin/faults", {"kind": "delay", "rate": 9}) == (400, 10)
+
+
+def test_restore_points_and_single_shards_are_controlled_over_http_too(calls: Calls) -> None:
+    first = calls("GET", PATH, expect=200)
+    number = calls("POST", "/_admin/faults/points", expect=201)["number"]
+    other = calls("POST", "/_admin/faults/points", expect=201)["number"]
+    write(calls, 1)
+    calls("PUT", f"/_admin/faults/points/{number}", expect=200)
+    assert calls("GET", PATH, expect=200) == first
+    assert calls.error("PUT", f"/_admin/faults/points/{number}") == (404, 404)
+    calls("DELETE", f"/_admin/faults/points/{other}", expect=200)
+    assert not calls.engine.store.horizons
+
+    collection = calls.engine.store.catalog.database("_system").collection("c")
+    shard = collection.shard_of("k")
+    lags = {f"c/{n}": 9 if n == shard else 0 for n in range(3)}
+    shown = calls("PATCH", "/_admin/faults/us", {"shard_lag_s": lags}, expect=200)
+    assert shown["shard_lag_s"] == lags
+    write(calls, 2)
+    assert (seen(calls, "us"), seen(calls, "us", **DIRTY)) == (2, 0)
 
 
 def test_without_permission_there_is_no_such_endpoint() -> None:

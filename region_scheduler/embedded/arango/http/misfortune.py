@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from region_scheduler.embedded.arango.control import FaultControl
+from region_scheduler.embedded.arango.control import FaultControl, RestorePoint
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.faults import Fault, FaultKind
 from region_scheduler.embedded.arango.http.call import Call
@@ -29,6 +29,7 @@ def show(call: Call) -> Response:
 def _shown(region: Region) -> dict[str, Any]:
     return {
         "lag_s": region.lag_s,
+        "shard_lag_s": {f"{name}/{shard}": s for (name, shard), s in region.shard_lag_s.items()},
         "is_frozen": region.is_frozen,
         "rtt_s": region.rtt_s,
         "is_cut": region.is_cut,
@@ -38,7 +39,7 @@ def _shown(region: Region) -> dict[str, Any]:
 
 
 def change_region(call: Call, name: str) -> Response:
-    """PATCH: change lag_s, rtt_s, is_frozen, is_cut, is_refusing or is_deposed of a region."""
+    """PATCH: change lag_s, shard_lag_s, rtt_s, is_frozen, is_cut, is_refusing or is_deposed."""
     _require(call)
     if name not in call.engine.regions.names:
         raise ArangoError(404, f"unknown region '{name}'")
@@ -58,6 +59,10 @@ def _change(
     match attribute:
         case "lag_s":
             control.set_lag(name, float(value))
+        case "shard_lag_s":
+            for shard, lag_s in dict(value).items():
+                collection, _, number = shard.rpartition("/")
+                control.set_lag(name, float(lag_s), collection, int(number))
         case "rtt_s":
             control.set_rtt(name, float(value))
         case "is_frozen":
@@ -97,6 +102,41 @@ def withdraw(call: Call, number: str) -> Response:
     return answer(200)
 
 
+def mark(call: Call, what: str) -> Response:
+    """POST /points: note the state of now, to be restored later."""
+    _require_points(call, what)
+    points = call.engine.restore_points
+    number = max(points, default=0) + 1
+    points[number] = FaultControl(call.engine).mark()
+    return answer(201, number=number)
+
+
+def restore(call: Call, what: str, number: str) -> Response:
+    """PUT /points/N: set all documents back to that state; the point is used up."""
+    FaultControl(call.engine).restore(_taken_point(call, what, number))
+    return answer(200)
+
+
+def forget(call: Call, what: str, number: str) -> Response:
+    """DELETE /points/N: drop a restore point."""
+    FaultControl(call.engine).forget(_taken_point(call, what, number))
+    return answer(200)
+
+
+def _taken_point(call: Call, what: str, number: str) -> RestorePoint:
+    _require_points(call, what)
+    point = call.engine.restore_points.pop(int(number), None) if number.isdigit() else None
+    if point is None:
+        raise ArangoError(404, f"there is no restore point '{number}'")
+    return point
+
+
+def _require_points(call: Call, what: str) -> None:
+    _require(call)
+    if what != "points":
+        raise ArangoError(404)
+
+
 def _require(call: Call) -> None:
     if not call.engine.has_fault_control:
         raise ArangoError(404, "unknown path '/_admin/faults'")
@@ -107,4 +147,7 @@ TABLE: Table = {
     ("POST", 0): inject,
     ("PATCH", 1): change_region,
     ("DELETE", 1): withdraw,
+    ("POST", 1): mark,
+    ("PUT", 2): restore,
+    ("DELETE", 2): forget,
 }
