@@ -27,7 +27,7 @@ from region_scheduler.config.settings import Settings
 from region_scheduler.domain.ids import Incarnation
 from region_scheduler.domain.instance import Role
 from region_scheduler.domain.step import Runner
-from region_scheduler.errors import Fenced
+from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.runtime.system import SystemClock, UuidIds
@@ -185,7 +185,15 @@ class _Attempts:
             places.ending.exists,
         )
         key = settings.signing_key_bytes()
-        return lambda raw: handler.handle(decode(raw, key))
+
+        def handle(raw: bytes) -> None:
+            try:
+                handler.handle(decode(raw, key))
+            except (Unavailable, OutcomeUnknown) as unanswered:
+                # What is left to do is seen in the graph: the reconciler or the lease does it.
+                log.warning("attempt not settled", error=unanswered.code, detail=str(unanswered))
+
+        return handle
 
 
 def _runners(settings: Settings, receipts: Receipts, clock: SystemClock) -> Mapping[str, Runner]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from region_scheduler.cli.output import Output, print_line, table
@@ -29,10 +29,19 @@ _WAITING_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """Runs and their tasks as they stand."""
+    """Runs and their tasks as they stand.
 
-    runs: Sequence[Run]
-    tasks: Sequence[Task]
+    Attributes:
+        tasks: All of them, or those only that are neither satisfied nor pending.
+    """
+
+    runs: Sequence[Run] = ()
+    tasks: Sequence[Task] = ()
+    counts: Mapping[RunId, Mapping[TaskState, int]] = field(default_factory=dict)
+
+    def done(self, run: Run) -> int:
+        """Return how many tasks of a run are satisfied."""
+        return sum(self.counts[run.id].get(state, 0) for state in SATISFYING)
 
     @property
     def has_ended(self) -> bool:
@@ -48,15 +57,21 @@ class Glance:
         return is_still and any(task.spec.runner != "external-wait" for task in awaiting)
 
 
-def glance(graph: GraphStores, runs: Sequence[RunId]) -> Glance:
+def glance(graph: GraphStores, runs: Sequence[RunId], *, is_whole: bool = False) -> Glance:
     """Look once.
+
+    Args:
+        graph: Where.
+        runs: At which.
+        is_whole: Whether to read also the tasks that are satisfied or pending.
 
     Raises:
         Unavailable: No answer; look again.
     """
     found = [run for run in graph.runs.read(runs) if run is not None]
-    tasks = [task for run in found for task in graph.tasks.of_run(run.id)]
-    return Glance(found, tasks)
+    states = () if is_whole else _TOLD
+    tasks = [task for run in found for task in graph.tasks.of_run(run.id, states)]
+    return Glance(found, tasks, {run.id: graph.tasks.state_counts(run.id) for run in found})
 
 
 def watch_runs(
@@ -96,18 +111,21 @@ def watch_until_ended(
         on_glance: Told of every look.
         is_person_awaited: As in `watch_runs`.
     """
-    seen, clock = Glance((), ()), opened.clock
-    with _screen(output) as draw:
+    seen, clock, stands_still = Glance(), opened.clock, 0
+    is_live = not output.as_json and sys.stdout.isatty()
+    with _screen(output, is_live) as draw:
         while runs:
             began_at = clock.monotonic()
             try:
-                seen = glance(opened.graph, runs)
+                seen = glance(opened.graph, runs, is_whole=is_live)
             except Unavailable:
                 pass  # the store may be on its way back; what was seen last stands
             else:
                 on_glance(seen)
                 draw(seen)
-                if seen.has_ended or (seen.awaits_person and not is_person_awaited):
+                # Twice: between a completion and what it unlocks, a run seems to stand still.
+                stands_still = stands_still + 1 if seen.awaits_person else 0
+                if seen.has_ended or (stands_still > 1 and not is_person_awaited):
                     break
             # However large the runs are, looking takes a tenth of the time and of a core at most.
             took_s = clock.monotonic() - began_at
@@ -123,7 +141,7 @@ def ended_row(run: Run, seen: Glance) -> dict[str, Any]:
         "name": run.name,
         "state": run.state,
         "tasks": run.task_count,
-        "done": sum(task.state in SATISFYING for task in tasks),
+        "done": seen.done(run),
         "failed": [task.spec.name for task in tasks if task.state is TaskState.FAILED],
         "awaiting": [task.spec.name for task in tasks if task.state is TaskState.AWAITING],
     }
@@ -178,14 +196,14 @@ def waiting_lines(seen: Glance) -> list[str]:
         for task in seen.tasks
         if task.state is state
     ]
-    pending = sum(task.state is TaskState.PENDING for task in seen.tasks)
+    pending = sum(states.get(TaskState.PENDING, 0) for states in seen.counts.values())
     return [*_some(told), *([f"{pending} wait for the steps before them"] if pending else [])]
 
 
 @contextmanager
-def _screen(output: Output) -> Iterator[Callable[[Glance], None]]:
+def _screen(output: Output, is_live: bool) -> Iterator[Callable[[Glance], None]]:
     """Yield what draws: a live table on a terminal, otherwise a line whenever something changed."""
-    if output.as_json or not sys.stdout.isatty():
+    if not is_live:
         last: list[str] = []
 
         def tell(seen: Glance) -> None:
@@ -226,3 +244,4 @@ def _some(lines: Sequence[str]) -> list[str]:
 
 
 _READY = frozenset({TaskState.READY, TaskState.CLAIMED})
+_TOLD = tuple(state for state in TaskState if state not in {*SATISFYING, TaskState.PENDING})
