@@ -15,10 +15,12 @@ from region_scheduler.assembly.production import open_broker, open_graph
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.run import RegionStatus
 from region_scheduler.errors import RegionSchedulerError
+from region_scheduler.ports.queue import queue_name
 from region_scheduler.ports.records import GraphStores
 
 _DISK_FREE_BYTES_MIN = 1 << 30
 _ANSWER_S = 10.0
+_POOL = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _lease(settings: Settings) -> Finding:
     outage_s = lease.ttl_s - lease.renew_every_s - lease.stop_s - lease.retry_s
     detail = (
         f"ttl {lease.ttl_s:g} s, grace {lease.grace_s:g} s: a lost holder is replaced after"
-        f" {lease.lease_s:g} s, and a store outage up to {outage_s:g} s interrupts no step"
+        f" {lease.lease_s:g} s, and a store outage up to {outage_s:.1f} s interrupts no step"
     )
     return Finding("lease", True, detail)
 
@@ -100,12 +102,16 @@ def _instances(graph: GraphStores, settings: Settings) -> str:
 
 
 def _broker(settings: Settings) -> str:
-    with open_broker(settings).connection_for_write() as connection:
-        try:
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=_ANSWER_S)
-        except connection.connection_errors as error:
-            raise _Unwell(f"no answer: {error}; start it, or set broker.url") from error
-        return f"answers at {connection.as_uri(include_password=False)}"
+    from region_scheduler.drivers.celery.queue import CeleryQueue
+
+    broker = open_broker(settings)
+    queue = CeleryQueue(broker, settings.region, settings.signing_key_bytes())
+    try:
+        waiting = queue.length(_POOL)
+    finally:
+        queue.close()
+    address = broker.connection_for_write().as_uri(include_password=False)
+    return f"answers at {address}, {waiting} messages wait in {queue_name(settings.region, _POOL)}"
 
 
 def _relational(settings: Settings) -> str:

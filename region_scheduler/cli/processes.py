@@ -29,16 +29,20 @@ def up(
     as_json: Json = False,
 ) -> int:
     """Start the whole stack on this machine, and keep it up until Ctrl-C."""
+    from region_scheduler.config.load import load
     from region_scheduler.local.up import LocalStack, Wish
     from region_scheduler.runtime.service import Service
     from region_scheduler.runtime.system import SystemClock, UuidIds
 
     output = Output(as_json)
+    wanted = _checked(words(regions))
+    settings = load().settings
     wish = Wish(
-        state_dir=state_directory(state_dir),
-        regions=_checked(words(regions)),
+        state_dir=(state_dir or Path(settings.paths.state_dir)).absolute(),
+        regions=wanted or settings.regions,
         port=port,
-        concurrency=concurrency or 4,
+        broker_url=settings.broker.url,
+        concurrency=concurrency or settings.worker.concurrency,
     )
     stack = LocalStack(wish, SystemClock(), UuidIds(), output.note)
     output.note(f"starting {', '.join(stack.stack.regions)} in {wish.state_dir}")
@@ -91,13 +95,6 @@ def demo(
     from region_scheduler.cli.demonstration import run
 
     return run(Output(as_json), state_dir)
-
-
-def state_directory(given: Path | None) -> Path:
-    """Return the directory of the local stack: the given one, or the one of the settings."""
-    from region_scheduler.config.load import load
-
-    return (given or Path(load().settings.paths.state_dir)).absolute()
 
 
 def _checked(regions: list[str]) -> list[str]:

@@ -142,7 +142,7 @@ def new_stack(
     regions: Sequence[str],
     ids: Ids,
     port: int = 0,
-    broker_urls: Values | None = None,
+    broker_url: str = "",
 ) -> Stack:
     """Return a stack that was not there before; nothing is written.
 
@@ -151,19 +151,18 @@ def new_stack(
         regions: In order, at least one.
         ids: Source of the secrets.
         port: First of its ports, in a row; 0 takes free ones.
-        broker_urls: By region, brokers that somebody else runs.
+        broker_url: A broker that somebody else runs, for every region; none of ours is run then.
     """
     count = PORTS_PER_REGION * len(regions)
     ports = list(range(port, port + count)) if port else free_ports(count)
-    given = broker_urls or {}
     return Stack(
         state_dir=state_dir,
         regions={
             region: RegionPorts(
                 engine=ports[n],
                 api=ports[len(regions) + n],
-                broker=0 if region in given else ports[2 * len(regions) + n],
-                broker_url=given.get(region, ""),
+                broker=0 if broker_url else ports[2 * len(regions) + n],
+                broker_url=broker_url,
             )
             for n, region in enumerate(regions)
         },

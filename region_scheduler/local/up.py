@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,14 +31,14 @@ class Wish:
     Attributes:
         regions: Empty takes those that the state directory has, or the default ones.
         port: First of a new stack's ports; 0 takes free ones.
-        broker_urls: By region, brokers that somebody else runs.
+        broker_url: A broker that somebody else runs, for every region of a new stack.
         concurrency: Attempts at once in each worker.
     """
 
     state_dir: Path
     regions: Sequence[str] = ()
     port: int = 0
-    broker_urls: Mapping[str, str] | None = None
+    broker_url: str = ""
     concurrency: int = 4
 
 
@@ -127,7 +127,7 @@ def _taken(wish: Wish, ids: Ids) -> tuple[StateLock, Stack]:
     stack = load_stack(wish.state_dir)
     if stack is None:
         regions = wish.regions or REGIONS
-        stack = new_stack(wish.state_dir, regions, ids, wish.port, wish.broker_urls)
+        stack = new_stack(wish.state_dir, regions, ids, wish.port, wish.broker_url)
         require_free(_ports(stack))
     lock = StateLock(wish.state_dir)
     try:

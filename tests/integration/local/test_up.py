@@ -55,6 +55,8 @@ def test_a_stopped_stack_leaves_no_process_and_goes_on_where_it_was(
     ended = running.run("runs", "list")
     assert ended.returncode == 69
     assert "graph store is unavailable" in ended.stderr
+    found = {row["subject"]: row["ok"] for row in running.json("doctor", code=1)["items"]}
+    assert (found["graph store"], found["instances"], found["broker"]) == (False, None, False)
     running.start()
     assert running.stack().regions == addresses
     assert running.json("watch", run)["items"][0]["state"] == "done"

@@ -14,8 +14,8 @@ from region_scheduler.local.stack import Process, Stack, load_stack, new_stack
 from region_scheduler.runtime.system import UuidIds
 
 
-def fresh(state_dir: Path, port: int = 0, **broker_urls: str) -> Stack:
-    return new_stack(state_dir, ["a", "b"], UuidIds(), port, broker_urls)
+def fresh(state_dir: Path, port: int = 0, broker_url: str = "") -> Stack:
+    return new_stack(state_dir, ["a", "b"], UuidIds(), port, broker_url)
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
@@ -74,11 +74,12 @@ def test_ports_come_in_a_row_or_free_and_never_twice(tmp_path: Path) -> None:
 
 
 def test_a_foreign_broker_takes_no_port(tmp_path: Path) -> None:
-    stack = fresh(tmp_path, a="redis://elsewhere:6379/0")
+    stack = fresh(tmp_path, broker_url="redis://elsewhere:6379/0")
 
-    assert stack.regions["a"].broker == 0
-    assert stack.broker_url("a") == "redis://elsewhere:6379/0"
-    assert stack.secrets.broker_password in stack.broker_url("b")
+    assert [at.broker for at in stack.regions.values()] == [0, 0]
+    assert stack.broker_url("a") == stack.broker_url("b") == "redis://elsewhere:6379/0"
+    own = fresh(tmp_path)
+    assert own.secrets.broker_password in own.broker_url("b")
 
 
 def test_two_stacks_have_different_secrets(tmp_path: Path) -> None:
