@@ -26,6 +26,7 @@ from region_scheduler.assembly.tether import tie
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.ids import Incarnation
 from region_scheduler.domain.instance import Role
+from region_scheduler.domain.lease import Instant
 from region_scheduler.domain.step import Runner
 from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
 from region_scheduler.lifecycle.settle import Settler
@@ -38,6 +39,7 @@ from region_scheduler.worker.receipts import Receipts
 log = structlog.get_logger()
 
 _PATIENCE_S = 60.0
+_LITTER_S = 600.0
 STEPS_LOG = "steps.jsonl"
 READY_SUFFIX = ".ready"
 
@@ -73,7 +75,7 @@ def run_worker_process(settings: Settings) -> int:
     clock, ids = SystemClock(), UuidIds()
     capacity = dict.fromkeys(settings.worker.pools, settings.worker.concurrency)
     instance = new_instance(settings, "worker", [Role.WORKER], clock, ids, capacity=capacity)
-    places = _Places(_own_directory(settings, instance.id))
+    places = _Places(_own_directory(settings, instance.id, clock.monotonic()))
     lease = LeaseFile(places.lease)
     fenced = threading.Event()
 
@@ -222,7 +224,14 @@ def _paths(settings: Settings, places: _Places) -> WorkerPaths:
     )
 
 
-def _own_directory(settings: Settings, incarnation: Incarnation) -> Path:
-    own = Path(settings.paths.work_dir).absolute() / incarnation.rpartition(":")[2]
+def _own_directory(settings: Settings, incarnation: Incarnation, now: Instant) -> Path:
+    """Make this incarnation's directory, and remove those whose lease ran out long ago."""
+    work_dir = Path(settings.paths.work_dir).absolute()
+    for lease in work_dir.glob("*/lease"):
+        with LeaseReader(lease) as reader:
+            deadline = reader.deadline()
+        if 0.0 < deadline < now - _LITTER_S:  # 0: it is only about to begin
+            shutil.rmtree(lease.parent, ignore_errors=True)
+    own = work_dir / incarnation.rpartition(":")[2]
     own.mkdir(parents=True)
     return own

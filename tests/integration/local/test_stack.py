@@ -26,6 +26,8 @@ from tests.integration.local.running import (
     write_graph,
 )
 
+pytestmark = pytest.mark.timeout(300)
+
 GRAPHS = Path(__file__).parents[2] / "data" / "graphs"
 SOUND = 0
 

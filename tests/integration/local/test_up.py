@@ -22,6 +22,9 @@ from tests.integration.local.running import (
 )
 
 
+pytestmark = pytest.mark.timeout(300)
+
+
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[RunningStack]:
     stack = RunningStack(tmp_path / "state", tmp_path / "up.log", ("--regions", "solo"))
