@@ -21,7 +21,6 @@ from tests.integration.local.running import (
     write_graph,
 )
 
-
 pytestmark = pytest.mark.timeout(300)
 
 
