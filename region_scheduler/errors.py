@@ -53,16 +53,24 @@ class CyclicGraph(Rejected):
     """The dependencies wait on each other for ever.
 
     Attributes:
-        cycle: Task names in order; the last depends on the first again.
+        cycle: Task names in order; the last leads to the first again.
+        places: Where the source says each edge, beginning with that from the first name; empty
+            texts where it does not tell.
+        is_shortest: No cycle among the same tasks is shorter; else it is only a short one.
     """
 
     code: ClassVar[str] = "cyclic_graph"
     cycle: Sequence[str]
+    places: Sequence[str] = ()
+    is_shortest: bool = True
 
     def __str__(self) -> str:
-        """Name the members in order."""
+        """Name the members in order, and where their edges are."""
         path = " -> ".join([*self.cycle, self.cycle[0]])
-        return f"the graph has a cycle, so none of its members could ever start: {path}"
+        what = "a cycle" if self.is_shortest else "a cycle (a short one; its tasks have others)"
+        told = f"the graph has {what}, so none of its members could ever start: {path}"
+        where = [place for place in self.places if place]
+        return f"{told} (edges: {', '.join(where)})" if where else told
 
 
 @dataclass(eq=False, kw_only=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from region_scheduler.domain.cycles import cyclic_components, named_cycle
 from region_scheduler.errors import CyclicGraph, InvalidGraph
 
 Edge = tuple[str, str]
 _PROBLEMS_SHOWN = 20
-_SHORTEST_CYCLE_NODES_MAX = 2_000
+_NOTHING: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,48 +30,38 @@ class Dag:
     repeated_edges: int = 0
 
     @classmethod
-    def checked(cls, names: Iterable[str], edges: Iterable[Edge]) -> Dag:
+    def checked(
+        cls, names: Iterable[str], edges: Iterable[Edge], places: Mapping[Edge, str] | None = None
+    ) -> Dag:
         """Return the graph, or refuse it.
 
         Args:
             names: All node names; each once.
             edges: (before, after) pairs; a repeated pair is kept once and counted.
+            places: Where the source says that an edge is, for refusals; e.g. file and line.
 
         Raises:
             InvalidGraph: Duplicate name, self-loop, or an edge that names no node.
-            CyclicGraph: A cycle; its members are named, a shortest one where that is cheap.
+            CyclicGraph: A cycle; its members and edges are named. It is a shortest one of its
+                component unless that is very big.
         """
-        before: dict[str, dict[str, None]] = {}
-        problems: list[str] = []
-        for name in names:
-            if name in before:
-                problems.append(f"id {name!r} occurs twice")
-            before[name] = {}
-        after: dict[str, dict[str, None]] = {name: {} for name in before}
-        repeated = 0
-        for first, then in edges:
-            missing = [name for name in (first, then) if name not in before]
-            if missing:
-                problems.append(
-                    f"edge {first!r} -> {then!r} names {missing[0]!r}, which is no node"
-                )
-            elif first == then:
-                problems.append(f"{first!r} depends on itself")
-            elif first in before[then]:
-                repeated += 1
-            else:
-                before[then][first] = None
-                after[first][then] = None
-        if problems:
-            hidden = len(problems) - _PROBLEMS_SHOWN
-            shown = problems[:_PROBLEMS_SHOWN] + ([f"and {hidden} more"] if hidden > 0 else [])
-            raise InvalidGraph(problems=shown)
-        dag = cls(
-            {name: tuple(preds) for name, preds in before.items()},
-            {name: tuple(nexts) for name, nexts in after.items()},
-            repeated,
-        )
-        dag._refuse_cycle()
+        listed, pairs = list(names), list(edges)
+        before, after = dict.fromkeys(listed, _NOTHING), dict.fromkeys(listed, _NOTHING)
+        distinct = dict.fromkeys(pairs)
+        befores: dict[str, list[str]] = defaultdict(list)
+        afters: dict[str, list[str]] = defaultdict(list)
+        for first, then in distinct:
+            befores[then].append(first)
+            afters[first].append(then)
+        has_loop = any(first == then for first, then in distinct)
+        is_closed = befores.keys() <= before.keys() and afters.keys() <= before.keys()
+        if has_loop or not is_closed or len(before) != len(listed):
+            raise InvalidGraph(problems=_problems(listed, distinct, places or {}))
+        before.update((name, tuple(preds)) for name, preds in befores.items())
+        after.update((name, tuple(nexts)) for name, nexts in afters.items())
+        dag = cls(before, after, len(pairs) - len(distinct))
+        if len(dag.order) != len(before):
+            dag._refuse(places or {})
         return dag
 
     @cached_property
@@ -133,52 +124,35 @@ class Dag:
                     queue.append(then)
         return order
 
-    def _refuse_cycle(self) -> None:
-        order = self._peeled()
-        if len(order) == len(self.before):
-            return
-        left = dict.fromkeys(name for name in self.before if name not in set(order))
-        raise CyclicGraph(cycle=self._cycle_in(left))
+    def _refuse(self, places: Mapping[Edge, str]) -> None:
+        placed = set(self.order)
+        left = {
+            name: [then for then in nexts if then not in placed]
+            for name, nexts in self.after.items()
+            if name not in placed
+        }
+        cycle = named_cycle(cyclic_components(left), left)
+        raise CyclicGraph(
+            cycle=cycle.names,
+            places=[places.get(edge, "") for edge in cycle.edges],
+            is_shortest=cycle.is_shortest,
+        )
 
-    def _cycle_in(self, left: Mapping[str, None]) -> tuple[str, ...]:
-        """Return a cycle among `left`, each of whose members has a predecessor in it."""
-        some = self._some_cycle(left)
-        if len(left) > _SHORTEST_CYCLE_NODES_MAX:
-            return some
-        best = some
-        for start in left:
-            found = self._shortest_through(start, left, len(best) - 1)
-            if found:
-                best = found
-        return best
 
-    def _some_cycle(self, left: Mapping[str, None]) -> tuple[str, ...]:
-        seen: dict[str, int] = {}
-        path: list[str] = []
-        name = next(iter(left))
-        while name not in seen:
-            seen[name] = len(path)
-            path.append(name)
-            name = next(p for p in self.before[name] if p in left)
-        return tuple(reversed(path[seen[name] :]))
-
-    def _shortest_through(
-        self, start: str, left: Mapping[str, None], length_max: int
-    ) -> tuple[str, ...] | None:
-        """Return a cycle through `start` of at most `length_max` names (breadth first), if any."""
-        came: dict[str, str] = {}
-        edge = [start]
-        for _ in range(length_max):
-            following: list[str] = []
-            for name in edge:
-                for then in self.after[name]:
-                    if then == start:
-                        path = [name]
-                        while path[-1] != start:
-                            path.append(came[path[-1]])
-                        return tuple(reversed(path))
-                    if then in left and then not in came:
-                        came[then] = name
-                        following.append(then)
-            edge = following
-        return None
+def _problems(names: Sequence[str], edges: Iterable[Edge], places: Mapping[Edge, str]) -> list[str]:
+    """Return what is wrong, each with its place, cut short."""
+    problems = [f"id {name!r} occurs twice" for name, n in Counter(names).items() if n > 1]
+    known = set(names)
+    for edge in edges:
+        first, then = edge
+        what = ""
+        if first not in known or then not in known:
+            missing = then if first in known else first
+            what = f"edge {first!r} -> {then!r} names {missing!r}, which is no node"
+        elif first == then:
+            what = f"{first!r} depends on itself"
+        if what:
+            place = places.get(edge)
+            problems.append(f"{what} ({place})" if place else what)
+    hidden = len(problems) - _PROBLEMS_SHOWN
+    return problems[:_PROBLEMS_SHOWN] + ([f"and {hidden} more"] if hidden > 0 else [])
