@@ -55,7 +55,7 @@ def build_app(broker_url: str, *, visibility_timeout_s: float, handle: Handle | 
     def run_attempt(message: str) -> None:
         _hand_over(message, handle)
 
-    app.task(name=RUN_ATTEMPT)(run_attempt)
+    app.task(name=RUN_ATTEMPT, shared=False)(run_attempt)  # each app of a process has its own
     return app
 
 
