@@ -1,7 +1,8 @@
 # `make` alone lists the targets. Everything runs from .venv; nothing else on the machine is touched.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-slow soak check format docs requirements clean
+.PHONY: help setup demo test-fast test test-slow soak conformance surface real bench check format docs \
+	requirements clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q
@@ -30,6 +31,18 @@ test-slow: setup ## the tests marked slow
 
 soak: setup ## the repeated tests that give figures; by hand, takes long
 	$(PYTEST) -m soak --timeout 3600 -s
+
+conformance: setup ## the engine against ArangoDB's answers; DRIVER_TESTS=DIR adds the driver's own tests
+	$(BIN)/python -m tests.conformance $(if $(DRIVER_TESTS),--driver-tests "$(DRIVER_TESTS)")
+
+surface: setup ## list what the product's tests use of ArangoDB; WRITE=1 keeps the list
+	$(BIN)/python -m tests.conformance.surface $(if $(WRITE),--write)
+
+real: setup ## against ArangoDB itself, in containers or at URL=http://user:password@host:port
+	@$(BIN)/python -m tests.conformance.real $(if $(URL),--url "$(URL)")
+
+bench: setup ## measure, each figure beside what the machine itself can do
+	$(BIN)/python -m region_scheduler.bench.engine
 
 check: setup ## format, lint, types, import contracts, dependencies
 	$(BIN)/ruff format --check $(PACKAGES)

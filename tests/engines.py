@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from arango.client import ArangoClient
 from arango.http import HTTPClient
 
 from region_scheduler.drivers.arango.graph import ArangoGraph, Place, open_graph
@@ -193,11 +195,30 @@ class EngineOverHTTP(GraphServer):
 
 
 class RealArangoDB(GraphServer):
-    """The server that REGION_SCHEDULER_ARANGO_URL names, as `http://user:password@host:port`."""
+    """The server that REGION_SCHEDULER_ARANGO_URL names, as `http://user:password@host:port`.
+
+    Its databases are thrown away in the end.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._parts = urlsplit(os.environ[REAL_URL_VARIABLE])
+        self._mark = secrets.token_hex(4)
+        self._databases: set[str] = set()
+
+    def open(
+        self, region: str = REGIONS[0], database: str = "test", read_timeout_s: float = 5.0
+    ) -> ArangoGraph:
+        name = f"rs_{self._mark}_{database}"
+        self._databases.add(name)
+        return super().open(region, name, read_timeout_s)
+
+    def close(self) -> None:
+        super().close()
+        with closing(ArangoClient(self._url(REGIONS[0]))) as client:
+            system = client.db("_system", *self._user())
+            for name in self._databases:
+                system.delete_database(name, ignore_missing=True)
 
     def _user(self) -> tuple[str, str]:
         return self._parts.username or "root", self._parts.password or ""

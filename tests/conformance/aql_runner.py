@@ -11,12 +11,20 @@ from typing import Any
 from tests.conformance.http_runner import TEST_DATABASE, Send
 
 CASES = Path(__file__).parent / "aql_cases.json"
+OWN_CASES = Path(__file__).parent / "own_aql.json"
 _EDGE_TYPE = {"document": 2, "edge": 3}
 _BASE = f"/_db/{TEST_DATABASE}/_api"
 
 
 def load_cases() -> list[dict[str, Any]]:
+    """Return the cases that were handed to us."""
     cases: list[dict[str, Any]] = json.loads(CASES.read_text())
+    return cases
+
+
+def load_own_cases() -> list[dict[str, Any]]:
+    """Return the cases that we made, each with the documentation that decides."""
+    cases: list[dict[str, Any]] = json.loads(OWN_CASES.read_text())
     return cases
 
 

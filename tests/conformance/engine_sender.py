@@ -12,14 +12,17 @@ from tests.conformance.http_runner import Reply, Send
 _ROOT = {"authorization": "Basic cm9vdDo="}
 
 
-def engine_sender() -> Send:
-    """Return a sender to a new engine with a single server's rules."""
-    engine = Engine(is_cluster=False, seed=1)
+def engine_sender(engine: Engine | None = None) -> Send:
+    """Return a sender to an engine; to a new one with a single server's rules for None."""
+    if engine is None:
+        engine = Engine(is_cluster=False, seed=1)
+
+    asked = engine
 
     def send(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         place, _, query = path.partition("?")
         lowered = {name.lower(): value for name, value in headers.items()}
-        response = engine.handle(
+        response = asked.handle(
             Request(
                 method,
                 place,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 CASES = Path(__file__).parent / "http_cases.json"
+OWN_CASES = Path(__file__).parent / "own_http.json"
 TEST_DATABASE = "conformance"
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 _TYPES: dict[str, Callable[[Any], bool]] = {
@@ -35,7 +36,14 @@ Send = Callable[[str, str, Mapping[str, str], bytes], Reply]
 
 
 def load_cases() -> list[dict[str, Any]]:
+    """Return the cases that were handed to us."""
     cases: list[dict[str, Any]] = json.loads(CASES.read_text())
+    return cases
+
+
+def load_own_cases() -> list[dict[str, Any]]:
+    """Return the cases that we made, each with the documentation that decides."""
+    cases: list[dict[str, Any]] = json.loads(OWN_CASES.read_text())
     return cases
 
 

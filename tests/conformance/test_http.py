@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.embedded.arango.serving.server import Server
 from tests.conformance.engine_sender import engine_sender
-from tests.conformance.http_runner import Reply, Send, load_cases, run_case
+from tests.conformance.http_runner import Send, load_cases, load_own_cases, run_case
+from tests.conformance.http_sender import http_sender
 from tests.conformance.ratchet import known_misses, misses
 
 
@@ -24,7 +24,7 @@ def test_every_request_is_answered_as_arangodb_does_but_for_the_known_misses() -
 
 def test_the_server_answers_as_the_engine_in_process_does() -> None:
     with served() as send:
-        found = misses(load_cases(), run_case, send)
+        found = misses([*load_cases(), *load_own_cases()], run_case, send)
 
     assert sorted(found) == sorted(known_misses("http"))
 
@@ -42,18 +42,10 @@ def served() -> Iterator[Send]:
     server = Server(Engine(is_cluster=False, seed=1), "127.0.0.1", [0])
     [(_, port)] = asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
     running = asyncio.run_coroutine_threadsafe(server.run(), loop)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-
-    def send(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        sent = {"authorization": "Basic cm9vdDo=", **headers}
-        connection.request(method, path, body=body or None, headers=sent)
-        response = connection.getresponse()
-        return Reply(response.status, dict(response.getheaders()), response.read())
-
     try:
-        yield send
+        with http_sender(f"http://127.0.0.1:{port}") as send:
+            yield send
     finally:
-        connection.close()
         loop.call_soon_threadsafe(server.stop)
         running.result(10)
         loop.call_soon_threadsafe(loop.stop)

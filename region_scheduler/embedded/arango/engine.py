@@ -27,6 +27,7 @@ from region_scheduler.embedded.arango.storage.expiry import Expiry
 from region_scheduler.embedded.arango.storage.log import NoLog, SqliteLog
 from region_scheduler.embedded.arango.storage.store import Store
 from region_scheduler.embedded.arango.storage.transaction import PastReader
+from region_scheduler.embedded.arango.surface import SurfaceRecorder
 from region_scheduler.embedded.arango.users import Users
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Engine:
         self.expiry = Expiry(self.store, self.clock, self.wall)
         self.users = Users(self.store, self.wall, self.chance, jwt_secret, is_authenticating)
         self.users.ensure_root(root_password)
+        self.recorder = SurfaceRecorder.from_environment()
         self.restore_points: dict[int, RestorePoint] = {}
         self.query_properties: dict[str, Any] = {}
         self.cache_properties: dict[str, Any] = {}
@@ -129,6 +131,8 @@ class Engine:
             is_disturbed: Whether its writes meet conflicts that have no winner.
         """
         self.tick()
+        if self.recorder is not None:
+            self.recorder.note(request)
         if is_disturbed:
             with self.store.locks.disturbed(self.chance):
                 return self._answer(request)

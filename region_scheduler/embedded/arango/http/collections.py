@@ -10,12 +10,12 @@ from region_scheduler.embedded.arango.http.call import Call
 from region_scheduler.embedded.arango.http.message import Response, answer
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.collection import Collection
-from region_scheduler.embedded.arango.storage.keys import KINDS
 from region_scheduler.embedded.arango.storage.properties import CollectionProperties
 from region_scheduler.embedded.arango.storage.record import encode
 from region_scheduler.embedded.arango.storage.revision import read
 
 _LOADED = 3
+_GENERATORS = ("upgrade", "padded", "uuid", "autoincrement", "traditional")
 
 
 def summary(collection: Collection) -> dict[str, Any]:
@@ -100,9 +100,19 @@ def read_part(call: Call, name: str, part: str) -> Response:
         size = sum(len(record.blob) for record in access.records())
         indexes = {"count": len(collection.definitions), "size": 0}
         figures = {"indexes": indexes, "documentsSize": size, "cacheInUse": False}
+        figures |= {"cacheSize": 0, "cacheUsage": 0}
+        if call.flag("details"):
+            figures["engine"] = {
+                "documents": shown["count"],
+                "indexes": [
+                    {"type": one.type, "id": one.number, "count": shown["count"]}
+                    for one in collection.definitions
+                ],
+            }
         return answer(200, place, **shown, figures=figures)
     if part == "shards" and call.store.is_cluster:
-        shards = [f"s{collection.number}_{n}" for n in range(collection.properties.shard_count)]
+        names = [f"s{collection.number}_{n}" for n in range(collection.properties.shard_count)]
+        shards = {name: ["PRMR-0001"] for name in names} if call.flag("details") else names
         return answer(200, place, **shown, shards=shards)
     raise ArangoError(404, "expecting one of the resources count, figures, properties, checksum")
 
@@ -155,7 +165,8 @@ def change(call: Call, name: str, act: str) -> Response:
         return answer(200, place, result=True, count=len(collection))
     if act == "responsibleShard":
         key = call.object().get("_key", "")
-        return answer(200, shardId=f"s{collection.number}_{collection.shard_of(str(key))}")
+        shard = f"s{collection.number}_{collection.shard_of(str(key))}"
+        return answer(200, place, shardId=shard)
     raise ArangoError(404, "expecting one of the actions load, truncate, properties, rename")
 
 
@@ -174,15 +185,14 @@ def create_index(call: Call) -> Response:
     """POST: a new index, or the same one that exists."""
     collection = _known(call, call.text("collection") or "")
     definition, is_new = call.store.catalog.create_index(collection, call.object())
-    return answer(
-        201 if is_new else 200, **definition.describe(collection.name), isNewlyCreated=is_new
-    )
+    shown = collection.describe_index(definition)
+    return answer(201 if is_new else 200, **shown, isNewlyCreated=is_new)
 
 
 def show_index(call: Call, name: str, index: str) -> Response:
     """GET: one index, by number or name."""
     collection = _known(call, name)
-    return answer(200, **collection.definition(index).describe(collection.name))
+    return answer(200, **collection.describe_index(collection.definition(index)))
 
 
 def drop_index(call: Call, name: str, index: str) -> Response:
@@ -194,7 +204,7 @@ def drop_index(call: Call, name: str, index: str) -> Response:
 
 def list_key_generators(_call: Call) -> Response:
     """GET /_api/key-generators."""
-    return Response(200, encode({"keyGenerators": sorted(KINDS)}))
+    return Response(200, encode({"keyGenerators": _GENERATORS}))
 
 
 def refuse_nameless(_call: Call) -> Response:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from region_scheduler.embedded.arango import aql
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.http.call import Call
 from region_scheduler.embedded.arango.http.message import Response
+from region_scheduler.embedded.arango.http.queries import statistics_of
 from region_scheduler.embedded.arango.http.router import Table
 from region_scheduler.embedded.arango.storage.keys import is_handle
-from region_scheduler.embedded.arango.storage.record import Record
+from region_scheduler.embedded.arango.storage.record import Record, encode
 
 
 def read(call: Call, name: str) -> Response:
@@ -29,10 +31,9 @@ def read(call: Call, name: str) -> Response:
     if direction in ("in", "any"):
         records += access.edge_records(source.entering, vertex)
     blobs = list({record.key: record.blob for record in records}.values())
-    stats = b'{"documentLookups":%d,"scannedIndex":%d,"filtered":0,"httpRequests":0}' % (
-        len(blobs),
-        len(blobs),
-    )
+    found = aql.Statistics()
+    found.document_lookups = found.scanned_index = len(blobs)
+    stats = encode(statistics_of(found, 0.0))
     body = b'{"edges":[' + b",".join(blobs) + b'],"error":false,"code":200,"stats":' + stats + b"}"
     return Response(200, body)
 

@@ -49,8 +49,7 @@ def create(call: Call) -> Response:
 
 def show(call: Call, name: str) -> Response:
     """GET: one graph."""
-    document = _graphs(call).one(name)
-    return answer(200, {"etag": document["_rev"]}, graph=_shown(document))
+    return answer(200, graph=_shown(_graphs(call).one(name)))
 
 
 def drop(call: Call, name: str) -> Response:

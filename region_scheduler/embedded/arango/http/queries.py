@@ -93,7 +93,7 @@ def run(call: Call, body: dict[str, Any]) -> Answer:
     ended_at = clock()
     extra: dict[str, Any] = {
         "warnings": [{"code": code, "message": message} for code, message in result.warnings],
-        "stats": _stats(result.statistics, ended_at - began_at),
+        "stats": statistics_of(result.statistics, ended_at - began_at),
     }
     if options.get("profile"):
         extra["profile"] = _profile(
@@ -104,7 +104,8 @@ def run(call: Call, body: dict[str, Any]) -> Answer:
     return Answer(result.rows, extra, sum(slept_s))
 
 
-def _stats(statistics: aql.Statistics, execution_s: float) -> dict[str, Any]:
+def statistics_of(statistics: aql.Statistics, execution_s: float) -> dict[str, Any]:
+    """Return a query's statistics as the API shows them."""
     stats = {
         "writesExecuted": statistics.writes_executed,
         "writesIgnored": statistics.writes_ignored,
@@ -183,6 +184,7 @@ def parse(call: Call) -> Response:
         collections=sorted(compiled.collections({})),
         bindVars=parameters,
         ast=[{"type": "root", "subNodes": []}],
+        warnings=[],
     )
 
 

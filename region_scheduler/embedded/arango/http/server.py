@@ -13,11 +13,15 @@ from region_scheduler.embedded.arango.storage.database import SYSTEM
 from region_scheduler.embedded.arango.storage.record import encode
 
 VERSION = "3.12.10-embedded"
+_INDEX_TYPES = (
+    "primary edge hash skiplist ttl persistent geo fulltext mdi mdi-prefixed inverted".split()
+)
 
 
 def version(call: Call) -> Response:
     """GET /_api/version."""
     shown: dict[str, Any] = {"server": "arango", "license": "community", "version": VERSION}
+    shown |= {"apiVersions": ["v0"], "deprecatedApiVersions": [], "requestedApiVersion": "v0"}
     if call.flag("details"):
         shown["details"] = {
             "mode": "server",
@@ -30,12 +34,9 @@ def version(call: Call) -> Response:
 
 def engine(_call: Call) -> Response:
     """GET /_api/engine."""
-    aliases = {"hash": "persistent", "skiplist": "persistent"}
-    supports = {
-        "indexes": ["primary", "edge", "hash", "skiplist", "ttl", "persistent"],
-        "aliases": {"indexes": aliases},
-    }
-    return Response(200, encode({"name": "rocksdb", "supports": supports}))
+    aliases = {"hash": "persistent", "skiplist": "persistent", "zkd": "mdi"}
+    supports = {"indexes": _INDEX_TYPES, "aliases": {"indexes": aliases}}
+    return Response(200, encode({"name": "rocksdb", "supports": supports, "endianness": "big"}))
 
 
 def admin(call: Call, *segments: str) -> Response:

@@ -176,7 +176,15 @@ class Collection:
 
     def describe_indexes(self) -> list[dict[str, Any]]:
         """Return the indexes as the HTTP API lists them."""
-        return [definition.describe(self.name) for definition in self.definitions]
+        return [self.describe_index(definition) for definition in self.definitions]
+
+    def describe_index(self, definition: IndexDefinition) -> dict[str, Any]:
+        """Return what the HTTP API shows of an index."""
+        shown = definition.describe(self.name)
+        found = next((one for one in self.indexes if one.definition is definition), None)
+        if isinstance(found, PersistentIndex) and definition.type != "ttl":
+            shown["selectivityEstimate"] = found.selectivity
+        return shown
 
 
 def check_unique_in(index: PersistentIndex, keys: Sequence[tuple[Any, ...]], row: int) -> None:

@@ -7,9 +7,21 @@ from typing import Any
 
 from region_scheduler.embedded.arango.errors import ArangoError
 
-PASSIVE_TYPES = frozenset({"geo", "fulltext", "inverted", "zkd", "mdi", "vector"})
+PASSIVE_TYPES = frozenset({"geo", "fulltext", "inverted", "zkd", "mdi", "mdi-prefixed", "vector"})
 """Kept and listed, so that set-ups which create them run, but never used by a query."""
 
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "geo": {
+        "geoJson": False,
+        "legacyPolygons": False,
+        "maxNumCoverCells": 8,
+        "bestIndexedLevel": 17,
+        "worstIndexedLevel": 4,
+    },
+    "fulltext": {"minLength": 2},
+    "mdi": {"estimates": False},
+    "mdi-prefixed": {"estimates": True},
+}
 _SORTED_TYPES = frozenset({"persistent", "hash", "skiplist"})
 _FIELDS_MAX = 32
 
@@ -135,7 +147,10 @@ def _passive(body: dict[str, Any], number: int, name: str, kind: str) -> IndexDe
         tuple((str(f.get("name")) if isinstance(f, dict) else str(f),) for f in fields),
         is_unique=bool(body.get("unique", False)),
         is_sparse=kind in ("geo", "fulltext") or bool(body.get("sparse", False)),
-        shown={key: value for key, value in body.items() if key not in known},
+        shown={
+            **_DEFAULTS.get(kind, {}),
+            **{key: value for key, value in body.items() if key not in known},
+        },
     )
 
 

@@ -8,6 +8,7 @@ overlay (a transaction's own writes, a past state) can be merged in by comparing
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from region_scheduler.embedded.arango.storage.sorted_entries import Entry, Sorte
 from region_scheduler.embedded.arango.values import ABOVE_ALL, NULL_KEY, SortKey, sort_key
 
 Span = tuple[Entry, Entry]
+_SAMPLE = 1000
 
 
 class Index(Protocol):
@@ -142,6 +144,13 @@ class PersistentIndex:
             if old is not new and (type(old) is not str or old != new):
                 return False
         return True
+
+    @property
+    def selectivity(self) -> float:
+        """Distinct values per entry, from 0 to 1, as the first entries show it."""
+        entries = list(islice(self._entries.between((), (ABOVE_ALL,)), _SAMPLE))
+        distinct = {entry[: len(self.fields)] for entry in entries}
+        return len(distinct) / len(entries) if entries else 1
 
     def holder(self, fields: tuple[SortKey, ...], row: int) -> str | None:
         """Return the key of a document other than that of `row` that is found under `fields`."""
