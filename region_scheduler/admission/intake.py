@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
+from region_scheduler.admission.rules import DEFAULTS, Limits, checked
 from region_scheduler.admission.saga import AdmissionSaga
 from region_scheduler.commit.create import create
 from region_scheduler.domain.admission import (
@@ -15,11 +15,9 @@ from region_scheduler.domain.admission import (
     same_or_refused,
 )
 from region_scheduler.domain.content import content_digest
-from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import Incarnation, RunId
 from region_scheduler.domain.run import Run
-from region_scheduler.domain.task import TaskSpec
-from region_scheduler.errors import InvalidGraph, ensure
+from region_scheduler.errors import ensure
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock, Ids
 
@@ -36,33 +34,6 @@ class Admitted:
     is_repeat: bool
 
 
-def checked(plan: Plan) -> Dag:
-    """Return the plan's graph, or refuse the plan; nothing is written either way.
-
-    Raises:
-        InvalidGraph, CyclicGraph: As `Dag.checked`; also an empty graph, and locks that a task
-            could never get.
-    """
-    if not plan.tasks:
-        raise InvalidGraph(problems=["it has no nodes"])
-    problems = [problem for spec in plan.tasks for problem in _lock_problems(spec)]
-    if problems:
-        raise InvalidGraph(problems=problems)
-    return Dag.checked([spec.name for spec in plan.tasks], plan.edges)
-
-
-def _lock_problems(spec: TaskSpec) -> list[str]:
-    units: Counter[str] = Counter()
-    for need in spec.locks:
-        units[need.resource] += need.units
-    return [
-        f"{spec.name!r} takes {units[need.resource]} units of {need.resource!r},"
-        f" which has {need.capacity}"
-        for need in spec.locks
-        if not (need.units >= 1 and units[need.resource] <= need.capacity)
-    ]
-
-
 class Intake:
     """The submitter role.
 
@@ -72,6 +43,7 @@ class Intake:
         instance: This incarnation, named in the admissions that it makes.
         clock: For stamps.
         ids: For run ids and traces.
+        limits: How big a plan may be.
     """
 
     def __init__(
@@ -81,12 +53,14 @@ class Intake:
         instance: Incarnation,
         clock: Clock,
         ids: Ids,
+        limits: Limits = DEFAULTS,
     ) -> None:
         self._graph = graph
         self._saga = saga
         self._instance = instance
         self._clock = clock
         self._ids = ids
+        self._limits = limits
 
     def admit(self, plan: Plan, key: str) -> Admitted:
         """Admit `plan` once per `key` of its tenant.
@@ -96,7 +70,7 @@ class Intake:
             Unavailable: Perhaps accepted; then it is finished all the same. Repeat with the key.
             OutcomeUnknown: As `Unavailable`.
         """
-        checked(plan)
+        checked(plan, self._limits)
         wanted = self._admission(plan, key)
         (accepted,) = create(self._graph.admissions, [wanted])
         admission = same_or_refused(accepted.value, wanted.body_digest)

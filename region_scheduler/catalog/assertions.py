@@ -10,6 +10,8 @@ from typing import Final
 from region_scheduler.domain.task import Json
 
 _MISSING: Final = object()
+UPSTREAM: Final = re.compile(r"/upstream/([^/]+)(?:/.*)?", re.DOTALL)
+"""A path into the outputs of a predecessor; the group is its name, escaped as in a pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +80,5 @@ _OPS: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
     "ge": lambda actual, value: bool(actual >= value),
     "matches": lambda actual, value: re.search(value, actual) is not None,
 }
+OPS: Final = frozenset(_OPS)
+"""Every op that an assertion may have."""

@@ -67,18 +67,18 @@ class Dag:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Names in topological order (Kahn 1962), ties in the order given."""
-        return tuple(self._peeled())
+        return tuple(name for layer in self._layers for name in layer)
+
+    @property
+    def depth(self) -> int:
+        """How many names the longest path has."""
+        return len(self._layers)
 
     @cached_property
     def waves(self) -> tuple[tuple[str, ...], ...]:
-        """Names grouped by the length of the longest path from a root."""
-        level: dict[str, int] = {}
-        for name in self.order:
-            level[name] = 1 + max((level[p] for p in self.before[name]), default=-1)
-        waves: list[list[str]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
-        for name in self.before:
-            waves[level[name]].append(name)
-        return tuple(tuple(wave) for wave in waves)
+        """Names grouped by the length of the longest path from a root, each in the order given."""
+        at = {name: index for index, name in enumerate(self.before)}
+        return tuple(tuple(sorted(layer, key=at.__getitem__)) for layer in self._layers)
 
     def remaining(self, weight: Mapping[str, float]) -> dict[str, float]:
         """Return for each name the heaviest path that begins with it, itself included."""
@@ -111,18 +111,22 @@ class Dag:
                 queue.extend(self.after[current])
         return tuple(found)
 
-    def _peeled(self) -> list[str]:
-        waiting = {name: len(preds) for name, preds in self.before.items()}
-        queue = deque(name for name, count in waiting.items() if count == 0)
-        order: list[str] = []
-        while queue:
-            name = queue.popleft()
-            order.append(name)
-            for then in self.after[name]:
-                waiting[then] -= 1
-                if waiting[then] == 0:
-                    queue.append(then)
-        return order
+    @cached_property
+    def _layers(self) -> list[list[str]]:
+        """What becomes free together once all before it is gone; without members of cycles."""
+        waiting = {name: len(preds) for name, preds in self.before.items() if preds}
+        layer = [name for name, preds in self.before.items() if not preds]
+        layers = []
+        while layer:
+            layers.append(layer)
+            freed = []
+            for name in layer:
+                for then in self.after[name]:
+                    left = waiting[then] = waiting[then] - 1
+                    if not left:
+                        freed.append(then)
+            layer = freed
+        return layers
 
     def _refuse(self, places: Mapping[Edge, str]) -> None:
         placed = set(self.order)

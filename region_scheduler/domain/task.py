@@ -100,6 +100,8 @@ class TaskSpec:
         priority: Higher is sooner, within a tenant.
         delay_tolerance_s: How long after it is ready it may wait before it is overdue, seconds.
         retry: Limits.
+        condition: Assertions over the direct predecessors' outputs (`catalog.assertions`; paths
+            begin with `/upstream/NAME`); unless all hold, the task is skipped.
         state_key: Where its terraform state lives (tenant/zone/step@region); empty if it has none.
     """
 
@@ -122,6 +124,7 @@ class TaskSpec:
     priority: int = 0
     delay_tolerance_s: float = 0.0
     retry: RetryPolicy = RetryPolicy()
+    condition: tuple[Mapping[str, Json], ...] = ()
     state_key: str = ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from region_scheduler.admission.intake import checked
+from region_scheduler.admission.rules import checked
 from region_scheduler.catalog.compose import expand, zone_type
 from region_scheduler.catalog.load import catalog_version
 from region_scheduler.domain.admission import Plan

@@ -1,34 +1,41 @@
-"""The product's own graph form: `{"name", "nodes": [{"id", …}], "edges": [[before, after], …]}`."""
+"""The product's own graph form: `{"name", "nodes": [{"id", …}], "edges": [[before, after], …]}`.
+
+docs/submission-schema.md describes it; submission.schema.json says the same to programs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import orjson
+
+from region_scheduler.admission.importers.fields import a_list, a_text, an_object, refused
+from region_scheduler.admission.importers.model import (
+    SOURCE_RUNNER,
+    FoundGraph,
+    Numbered,
+    Unresolved,
+)
+from region_scheduler.admission.importers.node import TaskOptions, task_of
+from region_scheduler.admission.rules import (
+    DEFAULTS,
+    Limits,
+    id_problem,
+    refuse,
+    size_problems,
+    value_problem,
+)
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
-from region_scheduler.domain.task import OnLoss, TaskSpec
-from region_scheduler.errors import InvalidInput
+from region_scheduler.domain.task import Json
 
-_TOP_KEYS: Final = frozenset(
-    {
-        "name",
-        "source",
-        "licence",
-        "kind",
-        "nodes",
-        "edges",
-        "notes",
-        "dangling_edges",
-        "unresolved",
-        "oddities",
-        "module_paths",
-    }
+TOP_KEYS: Final = frozenset(
+    "name source licence kind nodes edges notes dangling_edges unresolved oddities"
+    " module_paths".split()
 )
-_NODE_KEYS: Final = frozenset(
-    {"id", "runtime_s", "region", "labels", "purpose", "runner", "inputs", "priority", "cap_s"}
-)
+_HANDED_ON: Final = ("licence", "oddities", "module_paths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,8 @@ class GraphOptions:
         regions: All scheduler regions that its tasks may run in.
         is_simulated: Every node runs the `simulate` runner, whatever it names.
         time_scale: Simulated durations are multiplied by this, at least 0.
+        capacities: Units of each resource that exists already, by name.
+        limits: How big it may be.
     """
 
     tenant: str
@@ -50,23 +59,89 @@ class GraphOptions:
     serves: Mapping[str, str]
     is_simulated: bool = False
     time_scale: float = 1.0
+    capacities: Mapping[str, int] = field(default_factory=dict)
+    limits: Limits = DEFAULTS
 
 
-def plan_of_graph(document: object, options: GraphOptions) -> Plan:
-    """Return the plan of a graph document.
+def parsed(body: bytes, place: str, limits: Limits = DEFAULTS) -> Json:
+    """Return the JSON document in `body`.
+
+    Raises:
+        InvalidInput: It is too big, or not JSON; says where.
+    """
+    if len(body) > limits.body_bytes_max:
+        told = f"at most {limits.body_bytes_max} bytes are read (limit body_bytes_max)"
+        raise refused(place, f"{len(body)} bytes", told)
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        told = f"not JSON: line {error.lineno}, column {error.colno}: {error.msg.lower()}"
+        raise refused(place, "", told) from error
+
+
+def found_in(document: Json, limits: Limits = DEFAULTS) -> FoundGraph:
+    """Return what a graph document says, as it says it.
+
+    Raises:
+        InvalidInput: It is not of the form; names the place.
+        InvalidGraph: It is bigger than the limits.
+    """
+    top = _top(document, limits)
+    edges = tuple(_edges(top, "edges"))
+    return FoundGraph(
+        name=a_text(top["name"], "name"),
+        source=a_text(top.get("source", ""), "source", may_be_empty=True),
+        kind=a_text(top.get("kind", ""), "kind", may_be_empty=True),
+        nodes=tuple(_nodes(top, limits)),
+        edges=edges,
+        places=Numbered(edges),
+        dangling=tuple(_edges(top, "dangling_edges")),
+        unresolved=tuple(Unresolved(*pair) for pair in _edges(top, "unresolved")),
+        notes=tuple(filter(None, [a_text(top.get("notes", ""), "notes", may_be_empty=True)])),
+        more={key: top[key] for key in _HANDED_ON if key in top},
+    )
+
+
+def with_runners(found: FoundGraph) -> tuple[FoundGraph, int]:
+    """Return the graph with a runner at every node, and at how many there was none.
+
+    Many sources say in which order things come, not what is done. Their nodes get a step that
+    changes nothing, which a person may replace before the graph is submitted.
+    """
+    bare = sum("runner" not in node for node in found.nodes)
+    nodes = tuple({"runner": SOURCE_RUNNER, **node} for node in found.nodes)
+    return replace(found, nodes=nodes), bare
+
+
+def plan_of_graph(
+    document: Json, options: GraphOptions, places: Mapping[Edge, str] | None = None
+) -> Plan:
+    """Return the plan of a graph document; repeated edges are kept once.
+
+    Args:
+        document: In the product's form.
+        options: How it becomes a plan.
+        places: Where the source says that an edge is; by default its place in the document.
 
     Raises:
         InvalidInput: The document is not of the form; names the place.
         InvalidGraph, CyclicGraph: The graph is not one.
     """
-    top = _object(document, "graph", _TOP_KEYS)
-    nodes = _list(top.get("nodes"), "nodes")
-    edges = [_edge(pair, f"edges[{i}]") for i, pair in enumerate(_list(top.get("edges"), "edges"))]
-    specs = [_spec(node, f"nodes[{i}]", options) for i, node in enumerate(nodes)]
-    dag = Dag.checked([spec.name for spec in specs], edges)
+    found = found_in(document, options.limits)
+    names = [node["id"] for node in found.nodes]
+    dag = Dag.checked(names, found.edges, places or found.places)
+    tasks = TaskOptions(
+        home_region=options.home_region,
+        regions=options.regions,
+        serves=options.serves,
+        capacities=options.capacities,
+        declared=_declared(found.nodes),
+        time_scale=options.time_scale if options.is_simulated else None,
+    )
+    specs = [task_of(node, f"nodes[{n}]", tasks) for n, node in enumerate(found.nodes)]
     remaining = dag.remaining({spec.name: spec.expected_s for spec in specs})
     return Plan(
-        name=_text(top.get("name"), "name"),
+        name=found.name,
         tenant=options.tenant,
         home_region=options.home_region,
         regions=options.regions,
@@ -75,76 +150,47 @@ def plan_of_graph(document: object, options: GraphOptions) -> Plan:
     )
 
 
-def _spec(node: object, place: str, options: GraphOptions) -> TaskSpec:
-    fields = _object(node, place, _NODE_KEYS)
-    runtime_s = _number(fields.get("runtime_s", 0), f"{place}.runtime_s")
-    target = fields.get("region", "")
-    home = options.serves.get(target, options.home_region)
-    runner, inputs = fields.get("runner", ""), fields.get("inputs", {})
-    if options.is_simulated:
-        runner, inputs = "simulate", {"duration_s": runtime_s * options.time_scale}
-    elif not runner:
-        raise InvalidInput(
-            field=f"{place}.runner",
-            value="",
-            expected="name a runner, or submit with --simulate to run no step for real",
-        )
-    return TaskSpec(
-        name=_text(fields.get("id"), f"{place}.id"),
-        purpose=str(fields.get("purpose", "")),
-        runner=str(runner),
-        inputs=_object(inputs, f"{place}.inputs"),
-        region=home,
-        allowed_regions=options.regions,
-        target_region=str(target),
-        on_loss=OnLoss.RETRY if options.is_simulated else OnLoss.INSPECT,
-        cap_s=_number(fields.get("cap_s", 3600), f"{place}.cap_s"),
-        expected_s=runtime_s,
-        priority=int(_number(fields.get("priority", 0), f"{place}.priority")),
-    )
+def _top(document: Json, limits: Limits) -> Mapping[str, Any]:
+    top = an_object(document, "graph", TOP_KEYS, needed=("name", "nodes", "edges"))
+    nodes, edges = a_list(top["nodes"], "nodes"), a_list(top["edges"], "edges")
+    refuse(size_problems(len(nodes), 0, limits))
+    if len(edges) > limits.edges_max:
+        pairs = {tuple(pair) for pair in edges if isinstance(pair, list) and len(pair) == 2}
+        refuse(size_problems(len(nodes), len(pairs), limits))
+    for key in top.keys() - {"nodes", "edges"}:
+        if problem := value_problem(top[key], limits.body_bytes_max):
+            raise refused(key, "", f"it {problem}")
+    return top
 
 
-def _object(value: object, place: str, known: Iterable[str] | None = None) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidInput(field=place, value=_shown(value), expected="an object is needed here")
-    unknown = sorted(set(value) - set(known)) if known is not None else []
-    if unknown:
-        allowed = ", ".join(sorted(known or ()))
-        raise InvalidInput(
-            field=f"{place}.{unknown[0]}",
-            value=_shown(value[unknown[0]]),
-            expected=f"remove it; known keys are {allowed}",
-        )
-    return value
+def _nodes(top: Mapping[str, Any], limits: Limits) -> Iterator[Mapping[str, Json]]:
+    for number, node in enumerate(top["nodes"]):
+        place = f"nodes[{number}]"
+        fields = an_object(node, place, needed=("id",))
+        name = a_text(fields["id"], f"{place}.id")
+        if problem := id_problem(name, limits):
+            raise refused(f"{place}.id", name, f"it {problem}")
+        if problem := value_problem(fields, limits.task_bytes_max):
+            raise refused(place, name, f"it {problem}")
+        yield fields
 
 
-def _list(value: object, place: str) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise InvalidInput(field=place, value=_shown(value), expected="a list is needed here")
-    return value
+def _edges(top: Mapping[str, Any], key: str) -> Iterator[Edge]:
+    for number, pair in enumerate(a_list(top.get(key, []), key)):
+        match pair:
+            case [str(before), str(after)]:
+                yield before, after
+            case _:
+                raise refused(f"{key}[{number}]", pair, 'it must be ["before", "after"]')
 
 
-def _edge(pair: object, place: str) -> Edge:
-    match pair:
-        case [str(before), str(after)]:
-            return before, after
-    raise InvalidInput(field=place, value=_shown(pair), expected='it must be ["before", "after"]')
-
-
-def _text(value: object, place: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidInput(field=place, value=_shown(value), expected="a text is needed here")
-    return value
-
-
-def _number(value: object, place: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-        raise InvalidInput(
-            field=place, value=_shown(value), expected="a number of at least 0 is needed here"
-        )
-    return float(value)
-
-
-def _shown(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _declared(nodes: Sequence[Mapping[str, Json]]) -> dict[str, int]:
+    """Return the capacities that the nodes themselves give, wherever they are well formed."""
+    return {
+        lock["resource"]: lock["capacity"]
+        for node in nodes
+        if isinstance(locks := node.get("locks"), list)
+        for lock in locks
+        if isinstance(lock, dict) and isinstance(lock.get("resource"), str)
+        if isinstance(lock.get("capacity"), int)
+    }

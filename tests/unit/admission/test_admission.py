@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from region_scheduler.admission.cluster_manager import ClusterManager
-from region_scheduler.admission.intake import Intake, checked
+from region_scheduler.admission.intake import Intake
+from region_scheduler.admission.rules import checked
 from region_scheduler.admission.saga import AdmissionSaga
 from region_scheduler.assembly.services import Ports, intake, lease_keeper, settler
 from region_scheduler.commit.gate import Change, commit_one
@@ -65,7 +66,7 @@ def submitter(world: World, ports: Ports, name: str) -> tuple[LeaseKeeper, Intak
 
 def manager(world: World, ports: Ports, name: str) -> ClusterManager:
     keeper, _ = submitter(world, world.regions[HOME].ports, name)
-    saga = AdmissionSaga(ports.graph, ports.metadata, settler(ports, keeper.instance.id))
+    saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, keeper.instance.id))
     return ClusterManager(ports.graph, saga, keeper)
 
 
@@ -258,7 +259,7 @@ def test_an_epoch_that_was_taken_over_changes_nothing_and_still_names_the_run(
     kill(ports, "slow:1")
     (published,) = manager(world, ports, "live").tick()
 
-    saga = AdmissionSaga(ports.graph, ports.metadata, settler(ports, "slow:1"))
+    saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, "slow:1"))
     assert saga.carry_out(old).id == published.id == whole(ports).id
     (closed,) = ports.graph.admissions.read([old.id])
     assert closed is not None

@@ -1,0 +1,207 @@
+"""One node of the graph form becomes a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from region_scheduler.admission.importers.fields import (
+    a_choice,
+    a_list,
+    a_number,
+    a_text,
+    a_whole,
+    an_object,
+    refused,
+    texts,
+)
+from region_scheduler.domain.task import (
+    Json,
+    LockNeed,
+    OnLoss,
+    RetryPolicy,
+    TaskSpec,
+    WhenHolderLost,
+)
+
+NODE_KEYS: Final = frozenset(
+    "id runtime_s region labels purpose runner inputs locks retry priority delay_tolerance_s"
+    " regions pool on_loss cap_s condition is_irreversible".split()
+)
+LOCK_KEYS: Final = frozenset("resource capacity units when_holder_lost".split())
+RETRY_KEYS: Final = frozenset("limit delay_s losses_limit inspections_limit".split())
+ASSERTION_KEYS: Final = frozenset("path op value".split())
+_LOSS_OF_RUNNER: Final = {"simulate": OnLoss.RETRY, "check": OnLoss.RETRY, "verify": OnLoss.RETRY}
+_CAP_S: Final = 3_600.0
+_CAP_FACTOR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """What a node does not say itself.
+
+    Attributes:
+        home_region: Where it runs if its target region is not served.
+        regions: Scheduler regions that it may run in, unless it says.
+        serves: Scheduler region by target region.
+        capacities: Units of each resource that exists already.
+        declared: Units of each resource that a node of the same graph gives.
+        time_scale: Simulate it, its duration multiplied by this; None runs it for real.
+    """
+
+    home_region: str
+    regions: tuple[str, ...]
+    serves: Mapping[str, str]
+    capacities: Mapping[str, int]
+    declared: Mapping[str, int]
+    time_scale: float | None
+
+
+def task_of(node: Mapping[str, Json], place: str, options: TaskOptions) -> TaskSpec:
+    """Return the task of a node.
+
+    Raises:
+        InvalidInput: A field is unknown or not of the form; names the place.
+    """
+    fields = an_object(node, place, NODE_KEYS)
+    expected_s = a_number(fields.get("runtime_s", 0), f"{place}.runtime_s")
+    runner, inputs = _work(fields, place, options, expected_s)
+    allowed = _allowed(fields, place, options)
+    target = a_text(fields.get("region", ""), f"{place}.region", may_be_empty=True)
+    is_simulated = options.time_scale is not None
+    loss = fields.get("on_loss", _LOSS_OF_RUNNER.get(runner, OnLoss.INSPECT))
+    for key, value in an_object(fields.get("labels", {}), f"{place}.labels").items():
+        a_text(value, f"{place}.labels.{key}", may_be_empty=True)
+    cap_s = a_number(fields.get("cap_s", _CAP_S), f"{place}.cap_s", is_above_zero=True)
+    return TaskSpec(
+        name=a_text(fields.get("id"), f"{place}.id"),
+        purpose=a_text(fields.get("purpose", ""), f"{place}.purpose", may_be_empty=True),
+        runner=runner,
+        inputs=inputs,
+        region=_region(target, allowed, place, options, is_free="regions" not in fields),
+        allowed_regions=allowed,
+        is_pinned="regions" in fields and len(allowed) == 1,
+        target_region=target,
+        pool=a_text(fields.get("pool", "default"), f"{place}.pool"),
+        locks=_locks(fields, place, options),
+        on_loss=OnLoss.RETRY if is_simulated else a_choice(loss, f"{place}.on_loss", OnLoss),
+        is_irreversible=_flag(fields, "is_irreversible", place),
+        cap_s=_simulated_cap(cap_s, inputs) if is_simulated else cap_s,
+        expected_s=expected_s,
+        priority=a_whole(fields.get("priority", 0), f"{place}.priority"),
+        delay_tolerance_s=a_number(
+            fields.get("delay_tolerance_s", 0), f"{place}.delay_tolerance_s"
+        ),
+        retry=_retry(fields, place),
+        condition=_condition(fields, place),
+    )
+
+
+def _work(
+    fields: Mapping[str, Any], place: str, options: TaskOptions, expected_s: float
+) -> tuple[str, Mapping[str, Json]]:
+    runner = a_text(fields.get("runner", ""), f"{place}.runner", may_be_empty=True)
+    inputs = an_object(fields.get("inputs", {}), f"{place}.inputs")
+    if options.time_scale is not None:
+        return "simulate", {"duration_s": expected_s * options.time_scale}
+    if not runner:
+        told = "name a runner, or submit with --simulate to run no step for real"
+        raise refused(f"{place}.runner", "", told)
+    return runner, inputs
+
+
+def _allowed(fields: Mapping[str, Any], place: str, options: TaskOptions) -> tuple[str, ...]:
+    if "regions" not in fields:
+        return options.regions
+    wanted = tuple(dict.fromkeys(texts(fields["regions"], f"{place}.regions")))
+    if not wanted:
+        raise refused(f"{place}.regions", "[]", "name at least one, or leave it out")
+    for name in wanted:
+        if name not in options.regions:
+            told = f"the submission's scheduler regions are {', '.join(options.regions)}"
+            raise refused(f"{place}.regions", name, told)
+    return wanted
+
+
+def _region(
+    target: str, allowed: tuple[str, ...], place: str, options: TaskOptions, *, is_free: bool
+) -> str:
+    """Return where it runs first: where its target region is served, or else where it may."""
+    serving = options.serves.get(target, "")
+    if serving and serving not in allowed and not is_free:
+        told = (
+            f"{serving} serves it, which the node's own regions ({', '.join(allowed)}) forbid;"
+            " change either"
+        )
+        raise refused(f"{place}.region", target, told)
+    if serving:
+        return serving
+    return options.home_region if options.home_region in allowed else allowed[0]
+
+
+def _locks(fields: Mapping[str, Any], place: str, options: TaskOptions) -> tuple[LockNeed, ...]:
+    return tuple(
+        _lock(lock, f"{place}.locks[{n}]", options)
+        for n, lock in enumerate(a_list(fields.get("locks", []), f"{place}.locks"))
+    )
+
+
+def _lock(value: object, place: str, options: TaskOptions) -> LockNeed:
+    fields = an_object(value, place, LOCK_KEYS, needed=("resource",))
+    resource = a_text(fields["resource"], f"{place}.resource")
+    known = options.capacities.get(resource, options.declared.get(resource))
+    if "capacity" in fields:
+        capacity = a_whole(fields["capacity"], f"{place}.capacity", 1)
+        if known is not None and capacity != known:
+            raise refused(f"{place}.capacity", capacity, f"{resource} has {known} elsewhere")
+    elif known is None:
+        told = "no such resource is known: give its capacity here (1 is an exclusive lock)"
+        raise refused(f"{place}.resource", resource, told)
+    else:
+        capacity = known
+    units = a_whole(fields.get("units", 1), f"{place}.units", 1)
+    if units > capacity:
+        raise refused(f"{place}.units", units, f"{resource} has {capacity}")
+    lost = fields.get("when_holder_lost", WhenHolderLost.FREE)
+    kept = a_choice(lost, f"{place}.when_holder_lost", WhenHolderLost)
+    return LockNeed(resource, capacity, units, kept)
+
+
+def _retry(fields: Mapping[str, Any], place: str) -> RetryPolicy:
+    if "retry" not in fields:
+        return RetryPolicy()
+    place = f"{place}.retry"
+    given = an_object(fields["retry"], place, RETRY_KEYS)
+    by_default = RetryPolicy()
+    return RetryPolicy(
+        limit=a_whole(given.get("limit", by_default.limit), f"{place}.limit"),
+        delay_s=a_number(given.get("delay_s", by_default.delay_s), f"{place}.delay_s"),
+        losses_limit=a_whole(
+            given.get("losses_limit", by_default.losses_limit), f"{place}.losses_limit"
+        ),
+        inspections_limit=a_whole(
+            given.get("inspections_limit", by_default.inspections_limit),
+            f"{place}.inspections_limit",
+        ),
+    )
+
+
+def _condition(fields: Mapping[str, Any], place: str) -> tuple[Mapping[str, Json], ...]:
+    """Return the assertions; that they make sense over the predecessors is a rule of admission."""
+    place = f"{place}.condition"
+    return tuple(
+        an_object(assertion, f"{place}[{n}]", ASSERTION_KEYS, needed=("path", "op"))
+        for n, assertion in enumerate(a_list(fields.get("condition", []), place))
+    )
+
+
+def _flag(fields: Mapping[str, Any], key: str, place: str) -> bool:
+    value = fields.get(key, False)
+    if not isinstance(value, bool):
+        raise refused(f"{place}.{key}", value, "true or false is needed here")
+    return value
+
+
+def _simulated_cap(cap_s: float, inputs: Mapping[str, Json]) -> float:
+    return max(cap_s, _CAP_FACTOR * float(inputs.get("duration_s", 0)))
