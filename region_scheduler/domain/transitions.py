@@ -34,6 +34,9 @@ LOCK_LOST = "lock "
 CANCEL = "cancel"
 """The reason of a stop request that ends the task for good; after any other it goes back."""
 
+CONDITION = "condition"
+"""The reason of a task that was skipped because its condition is false."""
+
 _BLANK: dict[str, Any] = {"holder": None, "stop_requested": None}
 
 
@@ -56,6 +59,30 @@ def unlock(task: Task, seen: Mapping[TaskId, str], stamp: Stamp) -> Task:
     if len(seen) != task.needs:
         raise LostRace(thing=f"unlock of {task.id}", winner="predecessors not yet satisfied")
     return _moved(task, TaskState.READY, EventKind.UNLOCKED, stamp, seen=dict(seen), reason="")
+
+
+def skip(task: Task, seen: Mapping[TaskId, str], stamp: Stamp, detail: str = "") -> Task:
+    """Skip a pending task whose condition over its satisfied predecessors is false.
+
+    Args:
+        task: The task; only a state other than pending ends the attempt.
+        seen: Completion token of each predecessor, as for `unlock`.
+        stamp: The writer.
+        detail: Which assertions do not hold, for people.
+    """
+    if task.state is not TaskState.PENDING:
+        return task
+    if len(seen) != task.needs:
+        raise LostRace(thing=f"unlock of {task.id}", winner="predecessors not yet satisfied")
+    return _moved(
+        task,
+        TaskState.SKIPPED,
+        EventKind.UNLOCKED,
+        stamp,
+        seen=dict(seen),
+        detail=detail,
+        reason=CONDITION,
+    )
 
 
 def claim(task: Task, claim_id: ClaimId, scheduler: Incarnation, region: str, at: datetime) -> Task:

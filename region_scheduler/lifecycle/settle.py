@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from region_scheduler.commit.gate import Change, Decision, commit
+from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.run import Run, ended
 from region_scheduler.domain.slot import Slot, is_orphan, release
 from region_scheduler.domain.states import ACTIVE, RUN_ENDED, SATISFYING, TaskState
 from region_scheduler.domain.task import Task
-from region_scheduler.domain.transitions import Stamp, unlock
+from region_scheduler.domain.transitions import Stamp
 from region_scheduler.errors import LostRace
+from region_scheduler.lifecycle.conditions import Outputs, unlocking
 from region_scheduler.lifecycle.zones import free_zone, holds_zone, take_zone
 from region_scheduler.ports.queue import WakeUps
 from region_scheduler.ports.records import GraphStores
@@ -149,21 +150,40 @@ class Settler:
                 return
 
     def _unlock(self, find: Callable[[], list[Unlockable]]) -> list[Task]:
-        """Unlock what `find` returns; ask it again for those whose revision had moved."""
-        unlocked: dict[str, Task] = {}
+        """Unlock what `find` returns, and what is let go by those of them that are skipped."""
+        unlocked: list[Task] = []
+        moved = self._move_on(find)
+        while moved:
+            unlocked += [task for task in moved if task.state is TaskState.READY]
+            skipped = [task.id for task in moved if task.state is TaskState.SKIPPED]
+            if not skipped:
+                break
+            moved = self._move_on(partial(self._graph.tasks.unlocked_by, skipped))
+        return unlocked
+
+    def _move_on(self, find: Callable[[], list[Unlockable]]) -> list[Task]:
+        """Move what `find` returns; ask it again for those whose revision had moved."""
+        moved: dict[str, Task] = {}
         for _ in range(_UNLOCK_ROUNDS_MAX):
-            found = [u for u in find() if u.task.id not in unlocked]
+            found = [u for u in find() if u.task.id not in moved]
             if not found:
                 break
             stamp = Stamp(self._who, self._clock.now())
-            changes = [Change(u.task.id, _unlocking(u, stamp), known=u.task) for u in found]
+            changes = [
+                Change(u.task.id, unlocking(u, self._upstream(u.task), stamp), known=u.task)
+                for u in found
+            ]
             outcomes = commit(self._graph.tasks, changes)
             for outcome in outcomes:
                 if outcome.is_ours and outcome.value is not None:
-                    unlocked[outcome.value.id] = outcome.value
+                    moved[outcome.value.id] = outcome.value
             if all(outcome.is_ours for outcome in outcomes) and len(found) < _READY_LIMIT:
                 break
-        return [task for task in unlocked.values() if task.state is TaskState.READY]
+        return list(moved.values())
+
+    def _upstream(self, task: Task) -> Outputs:
+        """Return what a condition is about; nothing is asked for a task that has none."""
+        return self._graph.tasks.outputs_before(task.id) if task.spec.condition else {}
 
     def _wake(
         self, unlocked: Sequence[Task], freed: Sequence[Slot], returned: Sequence[Task]
@@ -178,13 +198,3 @@ class Settler:
         """Wake the schedulers of `regions`, best effort."""
         for region in sorted(set(regions)):
             self._wake_ups.wake(region)
-
-
-def _unlocking(found: Unlockable, stamp: Stamp) -> Decision[Task]:
-    def decide(task: Task) -> Task:
-        # A moved revision may mean that a predecessor was cleared: look at them again as well.
-        if task.rev != found.task.rev and task.state is TaskState.PENDING:
-            raise LostRace(thing=f"unlock of {task.id}", winner="a write to the dependent")
-        return unlock(task, found.seen, stamp)
-
-    return decide
