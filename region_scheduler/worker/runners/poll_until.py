@@ -67,9 +67,11 @@ class Poll:
             if left_s <= 0 and tries:
                 break
             tries += 1
-            bound_s = self._number("try_timeout_s")
-            bound_s = bound_s if tries == 1 else min(bound_s, left_s)
+            most_s = self._number("try_timeout_s")
+            bound_s = most_s if tries == 1 else min(most_s, left_s)
             code = self._call(self._orders["argv"], bound_s)
+            if code == TOO_LONG and bound_s < most_s:
+                break  # cut off by the end of the polling: the try before it has the last word
             self._result |= {"tries": tries, "last_code": code, "is_true": code == 0}
             if code == 0:
                 return True
