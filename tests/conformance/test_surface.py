@@ -24,7 +24,10 @@ def test_our_own_cases_pass_and_name_what_decides() -> None:
     for runner in (aql_runner, http_runner):
         cases = runner.load_own_cases()
         assert misses(cases, runner.run_case, engine_sender()) == {}
-        assert all(case["source"].startswith("arangodb/docs-hugo: ") for case in cases)
+        assert all(
+            case["source"].startswith(("arangodb/docs-hugo: ", "arangodb/arangodb: "))
+            for case in cases
+        )
         names |= {case["id"] for case in (*cases, *runner.load_cases())}
         assert all(case["id"].startswith("own-") for case in cases)
     assert len(names) == sum(

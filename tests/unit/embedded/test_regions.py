@@ -314,6 +314,20 @@ def test_a_restore_brings_an_older_state_back_with_its_revisions(
         control.restore(point)
 
 
+def test_a_restore_finds_what_was_removed_and_inserted_again(
+    calls: Calls, control: FaultControl
+) -> None:
+    index = {"type": "persistent", "fields": ["n"]}
+    calls("POST", "/_api/index?collection=c", index, expect=201)
+    first = calls("GET", PATH, expect=200)
+    point = control.mark()
+    calls("DELETE", PATH, expect=202)
+    calls("POST", "/_api/document/c", {"_key": "k", "n": 7}, expect=202)
+    control.restore(point)
+    assert calls("GET", PATH, expect=200) == first
+    assert calls.rows("FOR d IN c FILTER d.n >= 0 RETURN [d._key, d.n]") == [["k", 0]]
+
+
 def test_a_restore_point_that_is_forgotten_costs_nothing(
     calls: Calls, control: FaultControl
 ) -> None:

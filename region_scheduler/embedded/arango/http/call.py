@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,14 @@ _TRUE = frozenset({"1", "true", "yes", "on", "True"})
 def is_true(value: str | None) -> bool:
     """Return what a boolean query parameter means; None for one that is not there."""
     return value in _TRUE
+
+
+def _require_unique(body: bytes) -> None:
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict.fromkeys(name for name, _ in pairs)) < len(pairs):
+            raise ArangoError(600, "duplicate attribute name")
+
+    json.loads(body, object_pairs_hook=members)
 
 
 class Call:
@@ -115,12 +124,17 @@ class Call:
         """Return the body.
 
         Raises:
-            ArangoError: 600 if it is not JSON.
+            ArangoError: 600 if it is not JSON, or an object in it has an attribute twice.
         """
+        body = self.request.body
         try:
-            return orjson.loads(self.request.body)
+            decoded = orjson.loads(body)
         except ValueError as error:
             raise ArangoError(600) from error
+        # What an attribute that comes twice said first is gone, with its colon.
+        if body.count(b":") != orjson.dumps(decoded).count(b":"):
+            _require_unique(body)
+        return decoded
 
     def object(self) -> dict[str, Any]:
         """Return the body, which must be an object; an empty one stands for `{}`.

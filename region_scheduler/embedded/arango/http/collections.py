@@ -55,7 +55,8 @@ def list_collections(call: Call) -> Response:
 
 def create(call: Call) -> Response:
     """POST: a new collection."""
-    properties = CollectionProperties.from_body(call.object(), call.store.is_cluster)
+    body = call.json() if call.request.body else None
+    properties = CollectionProperties.from_body(body, call.store.is_cluster)
     collection = call.store.catalog.create_collection(call.database, properties)
     return answer(200, **_details(call, collection))
 

@@ -148,12 +148,12 @@ _Modify = Callable[[CollectionAccess, str, Any, Any, WriteOptions], tuple[Record
 
 
 def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
-    access = call.collection(name)
     body = call.json()
+    if key is None and type(body) is not list:
+        raise ArangoError(1227)
+    access = call.collection(name)
     wishes = _wishes(call)
     if key is None:
-        if type(body) is not list:
-            return _modify_named(call, access, wishes, body, act)
 
         def one(access: CollectionAccess, body: Any, wishes: _Wishes) -> Meta:
             key = key_of(access.name, require_object(body))
@@ -164,15 +164,6 @@ def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
     rev = unquoted(call.header("if-match"))
     if rev is None:
         rev = wanted_rev(body, wishes.options)
-    changed = _conditional(act, access, key, rev, body, wishes.options)
-    return _single(call, access, wishes, _changed(access, wishes, changed))
-
-
-def _modify_named(
-    call: Call, access: CollectionAccess, wishes: _Wishes, body: Any, act: _Modify
-) -> Response:
-    key = key_of(access.name, require_object(body))
-    rev = wanted_rev(body, wishes.options)
     changed = _conditional(act, access, key, rev, body, wishes.options)
     return _single(call, access, wishes, _changed(access, wishes, changed))
 
@@ -190,13 +181,14 @@ def _changed(access: CollectionAccess, wishes: _Wishes, change: tuple[Record, Re
 
 def remove(call: Call, name: str, key: str | None = None) -> Response:
     """DELETE: one document or each of an array."""
-    access = call.collection(name)
     wishes = _wishes(call)
     if key is None:
-        body = call.json()
+        body = call.json() if call.request.body else None
         if not isinstance(body, list):
-            raise ArangoError(1227)
+            raise ArangoError(400, "expecting an array of documents or keys in the body")
+        access = call.collection(name)
         return _each(call, access, wishes, body, _remove_one, synced_status=200)
+    access = call.collection(name)
     rev = unquoted(call.header("if-match"))
     if rev is None and call.request.body and not wishes.options.ignore_revs:
         rev = wanted_rev(call.json(), wishes.options)
@@ -298,10 +290,33 @@ def unquoted(tag: str | None) -> str | None:
     """Return a revision without the quotes of an entity tag."""
     if tag is None:
         return None
-    return tag[1:-1] if len(tag) >= 2 and tag[0] == tag[-1] == '"' else tag
+    return tag[1:-1] if len(tag) >= 2 and tag[0] == tag[-1] and tag[0] in "\"'" else tag
+
+
+def refuse_keyless(_call: Call, _name: str = "") -> Response:
+    """GET without a key.
+
+    Raises:
+        ArangoError: 1203.
+    """
+    raise ArangoError(1203, "expecting GET /_api/document/<collection>/<key>")
+
+
+def refuse_nameless(_call: Call) -> Response:
+    """PUT, PATCH or DELETE without a collection.
+
+    Raises:
+        ArangoError: 400.
+    """
+    raise ArangoError(400, "expecting /_api/document/<collection> or /_api/document/<document-id>")
 
 
 TABLE: Table = {
+    ("GET", 0): refuse_keyless,
+    ("GET", 1): refuse_keyless,
+    ("PATCH", 0): refuse_nameless,
+    ("PUT", 0): refuse_nameless,
+    ("DELETE", 0): refuse_nameless,
     ("GET", 2): read_document,
     ("HEAD", 2): read_document,
     ("POST", 0): insert,

@@ -99,12 +99,18 @@ def _part(part: str) -> str:
 
 
 def _member(call: Call, name: str, part: str, collection: str) -> CollectionAccess:
+    """Return a collection, of which ArangoDB does not ask whether it belongs to the graph."""
+    _graphs(call).one(name)
+    _part(part)
+    return call.collection(collection)
+
+
+def _require_member(call: Call, name: str, part: str, collection: str) -> None:
     document = _graphs(call).one(name)
     if _part(part) == "vertex" and collection not in vertex_collections(document):
-        raise ArangoError(1926)
+        raise ArangoError(1947, status=404)
     if part == "edge" and collection not in edge_collections(document):
         raise ArangoError(1930)
-    return call.collection(collection)
 
 
 def read(call: Call, name: str, part: str, collection: str, key: str) -> Response:
@@ -119,6 +125,7 @@ def read(call: Call, name: str, part: str, collection: str, key: str) -> Respons
 
 def insert(call: Call, name: str, part: str, collection: str) -> Response:
     """POST: a new vertex or edge."""
+    _require_member(call, name, part, collection)
     access = _member(call, name, part, collection)
     body = require_object(call.json())
     if part == "edge":
@@ -139,10 +146,11 @@ def replace(call: Call, name: str, part: str, collection: str, key: str) -> Resp
 
 def _modify(call: Call, path: tuple[str, str, str, str], act: Callable[..., Any]) -> Response:
     name, part, collection, key = path
-    access = _member(call, name, part, collection)
+    _graphs(call).one(name)
     body = require_object(call.json())
-    if part == "edge" and ("_from" in body or "_to" in body):
+    if part == "edge" and (call.request.method == "PUT" or "_from" in body or "_to" in body):
         _check_ends(call, name, collection, body)
+    access = _member(call, name, part, collection)
     options = WriteOptions(
         keep_null=call.flag("keepNull", True), ignore_revs=call.flag("ignoreRevs", True)
     )
@@ -176,17 +184,17 @@ def _remove_edges(call: Call, name: str, vertex_id: str) -> None:
 
 
 def _check_ends(call: Call, name: str, collection: str, body: dict[str, Any]) -> None:
-    definition = next(
-        d for d in _graphs(call).one(name)["edgeDefinitions"] if d["collection"] == collection
-    )
-    for attribute, end in (("_from", "from"), ("_to", "to")):
-        handle = body.get(attribute)
-        if handle is None and call.request.method == "PATCH":
-            continue
-        if not is_handle(handle):
-            raise ArangoError(1233)
+    given = {end: body[end] for end in ("_from", "_to") if body.get(end) is not None}
+    is_whole = call.request.method == "PATCH" or len(given) == 2
+    if not is_whole or not all(is_handle(handle) for handle in given.values()):
+        raise ArangoError(1233, "expecting both `_from` and `_to` attributes to be defined")
+    definitions = _graphs(call).one(name)["edgeDefinitions"]
+    definition = next((d for d in definitions if d["collection"] == collection), None)
+    if definition is None:
+        return
+    for attribute, handle in given.items():
         vertices, _, key = str(handle).partition("/")
-        if vertices not in definition[end]:
+        if vertices not in definition[attribute.removeprefix("_")]:
             raise ArangoError(
                 1947, f"referenced {attribute} collection '{vertices}' is not part of the graph"
             )

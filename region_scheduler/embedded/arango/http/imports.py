@@ -23,7 +23,10 @@ _MODES: dict[str, OverwriteMode] = {
 
 def load(call: Call) -> Response:
     """POST: insert, update or replace documents and count what became of them."""
-    access = call.collection(call.text("collection") or "")
+    name = call.text("collection")
+    if not name:
+        raise ArangoError(1204, status=400)
+    access = call.collection(name)
     mode = _MODES.get(call.text("onDuplicate") or "error")
     if mode is None:
         raise ArangoError(10, "invalid value for 'onDuplicate'")
@@ -76,7 +79,7 @@ def _documents(call: Call) -> tuple[list[Any], int]:
     if kind == "auto":
         kind = "list" if body.lstrip()[:1] == b"[" else "documents"
     if kind in ("list", "array"):
-        documents = call.json()
+        documents = call.json() if body else None
         if not isinstance(documents, list):
             raise ArangoError(400, "expecting a JSON array in the request")
         return documents, 0
@@ -85,8 +88,10 @@ def _documents(call: Call) -> tuple[list[Any], int]:
     parsed = [_parse(line) for line in lines if line.strip()]
     if kind == "documents":
         return parsed, empty
-    if kind is not None:
+    if kind:
         raise ArangoError(10, "invalid type")
+    if not lines[0].strip():
+        raise ArangoError(400, "no JSON array found in first line")
     return _rows(parsed), empty
 
 

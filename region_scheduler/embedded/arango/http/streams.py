@@ -137,7 +137,7 @@ def begin(call: Call, act: str) -> Response:
 
 
 def _names(given: Any) -> list[str]:
-    names = [given] if isinstance(given, str) else given or []
+    names = [given] if isinstance(given, str) else [] if given is None else given
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ArangoError(10, "invalid collections definition for transaction")
     return names
@@ -149,11 +149,15 @@ def refuse_script(call: Call) -> Response:
     Raises:
         ArangoError: 1203 for an unknown collection, else 9.
     """
-    collections = call.object().get("collections")
-    if isinstance(collections, dict):
-        for mode in _MODES:
-            for name in _names(collections.get(mode)):
-                call.database.collection(name)
+    body = call.object()
+    collections = body.get("collections")
+    if not isinstance(collections, dict):
+        raise ArangoError(10, "missing/invalid collections definition for transaction")
+    names = [name for mode in _MODES for name in _names(collections.get(mode))]
+    if not isinstance(body.get("action"), str):
+        raise ArangoError(10, "missing/invalid action definition for transaction")
+    for name in names:
+        call.database.collection(name)
     raise ArangoError(9, "JavaScript transactions are not supported")
 
 

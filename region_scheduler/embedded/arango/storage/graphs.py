@@ -115,11 +115,11 @@ class Graphs:
         """Take out an orphan vertex collection.
 
         Raises:
-            ArangoError: 1924, 1928 for one that an edge definition uses, 1926 for an unknown one.
+            ArangoError: 1924, 1928 for one that is no orphan.
         """
         document = self.one(name)
         if collection not in document["orphanCollections"]:
-            raise ArangoError(1928 if collection in vertex_collections(document) else 1926)
+            raise ArangoError(1928)
         orphans = [other for other in document["orphanCollections"] if other != collection]
         document = self._changed(document, orphanCollections=orphans)
         if drops:

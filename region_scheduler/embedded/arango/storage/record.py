@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -42,6 +43,20 @@ def changed_key(before: Record | None, after: Record | None) -> str:
     if record is None:
         raise ValueError("a change has at least one side")
     return record.key
+
+
+def steps_of(
+    before: Record | None, after: Record | None
+) -> Sequence[tuple[Record | None, Record | None]]:
+    """Return the changes that lead from `before` to `after`, each within one row.
+
+    They are two where a document was removed and another one inserted under its key.
+    """
+    if before is after:
+        return ()
+    if before is not None and after is not None and before.row != after.row:
+        return ((before, None), (None, after))
+    return ((before, after),)
 
 
 class DocumentCache:

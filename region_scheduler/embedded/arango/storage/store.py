@@ -14,7 +14,7 @@ from region_scheduler.embedded.arango.storage.database import SYSTEM, Catalog, D
 from region_scheduler.embedded.arango.storage.horizon import Commit, Horizon
 from region_scheduler.embedded.arango.storage.locks import LockTable
 from region_scheduler.embedded.arango.storage.log import Log, LogDamaged, NoLog, SqliteLog
-from region_scheduler.embedded.arango.storage.record import DocumentCache, Record
+from region_scheduler.embedded.arango.storage.record import DocumentCache, Record, steps_of
 from region_scheduler.embedded.arango.storage.streaming import Mode, StreamTransaction
 from region_scheduler.embedded.arango.storage.ticks import Ticks
 from region_scheduler.embedded.arango.storage.transaction import DirectTransaction
@@ -127,10 +127,9 @@ class Store:
         for database in self.catalog.databases.values():
             for collection in database.collections.values():
                 for key, past in horizon.past(collection).items():
-                    present = collection.record(key)
-                    if present is not past:
-                        collection.put(present, past)
-                        changes.append((collection, present, past))
+                    for step in steps_of(collection.record(key), past):
+                        collection.put(*step)
+                        changes.append((collection, *step))
         self.finish(changes)
 
     # Durability.

@@ -13,7 +13,7 @@ from region_scheduler.embedded.arango.storage.horizon import Commit, Horizon
 from region_scheduler.embedded.arango.storage.indexes import PersistentIndex
 from region_scheduler.embedded.arango.storage.layers import Layer
 from region_scheduler.embedded.arango.storage.locks import LockTable, locks_of
-from region_scheduler.embedded.arango.storage.record import Record, changed_key
+from region_scheduler.embedded.arango.storage.record import Record, changed_key, steps_of
 from region_scheduler.embedded.arango.storage.ticks import Ticks
 from region_scheduler.embedded.arango.storage.transaction import LayeredAccess, Transaction
 
@@ -91,10 +91,9 @@ class StreamTransaction(Transaction):
         changes: list[tuple[Collection, Record | None, Record | None]] = []
         for collection in self.source.collections.values():
             for key, after in self._own.get(collection.number, {}).items():
-                before = collection.record(key)
-                if before is not after and not (before is None and after is None):
-                    collection.put(before, after)
-                    changes.append((collection, before, after))
+                for step in steps_of(collection.record(key), after):
+                    collection.put(*step)
+                    changes.append((collection, *step))
         return changes
 
 

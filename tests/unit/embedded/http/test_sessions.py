@@ -244,3 +244,22 @@ def test_import_says_what_became_of_each_document(calls: Calls) -> None:
     failed = "/_api/import?collection=c&type=array&complete=1"
     assert calls.error("POST", failed, body) == (409, 1210)
     assert calls.error("GET", "/_api/document/c/x") == (404, 1202)
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_a_transaction_may_remove_a_document_and_insert_it_anew(unique: bool) -> None:
+    calls = Calls()
+    filled(calls, "c", [{"_key": "k", "n": 0}, {"_key": "z", "n": 9}])
+    index = {"type": "persistent", "fields": ["n"], "unique": unique}
+    calls("POST", "/_api/index?collection=c", index, expect=201)
+    body = {"collections": {"write": ["c"]}}
+    trx = calls("POST", "/_api/transaction/begin", body, expect=201)["result"]["id"]
+    more = {"x_arango_trx_id": trx}
+    calls("DELETE", "/_api/document/c/k", expect=202, **more)
+    calls("POST", "/_api/document/c", {"_key": "k", "n": 1}, expect=202, **more)
+    calls("PUT", f"/_api/transaction/{trx}", expect=200)
+
+    rows = calls.rows("FOR d IN c FILTER d.n < 5 RETURN [d._key, d.n]")
+    assert rows == [["k", 1]]
+    calls("DELETE", "/_api/document/c/k", expect=202)
+    assert calls.rows("FOR d IN c FILTER d.n < 5 RETURN d") == []
