@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from region_scheduler.admission.rules import DEFAULTS, Limits, checked
+from region_scheduler.admission.rules import checked
 from region_scheduler.admission.saga import AdmissionSaga
 from region_scheduler.commit.create import create
 from region_scheduler.domain.admission import (
@@ -16,6 +16,7 @@ from region_scheduler.domain.admission import (
 )
 from region_scheduler.domain.content import content_digest
 from region_scheduler.domain.ids import Incarnation, RunId
+from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.run import Run
 from region_scheduler.errors import ensure
 from region_scheduler.ports.records import GraphStores
@@ -53,7 +54,7 @@ class Intake:
         instance: Incarnation,
         clock: Clock,
         ids: Ids,
-        limits: Limits = DEFAULTS,
+        limits: Limits = LIMITS,
     ) -> None:
         self._graph = graph
         self._saga = saga

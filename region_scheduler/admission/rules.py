@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -17,6 +16,7 @@ import orjson
 from region_scheduler.catalog.assertions import OPS, UPSTREAM
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
+from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.task import Json, TaskSpec
 from region_scheduler.errors import InvalidGraph
 
@@ -25,38 +25,11 @@ RUNNERS: Final = frozenset(
 )
 """What a task may name as its runner."""
 _PROBLEMS_MAX: Final = 20
-_MiB: Final = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How big a submission may be.
-
-    Attributes:
-        tasks_max: Nodes of one graph.
-        edges_max: Dependencies, repeated ones not counted.
-        depth_max: Tasks on the longest path.
-        predecessors_max: Direct predecessors of one task.
-        id_bytes_max: One id, as UTF-8.
-        task_bytes_max: One task with its inputs and labels, as JSON.
-        body_bytes_max: The whole submission as it is read.
-    """
-
-    tasks_max: int = 20_000
-    edges_max: int = 200_000
-    depth_max: int = 10_000
-    predecessors_max: int = 10_000
-    id_bytes_max: int = 1_024
-    task_bytes_max: int = 256 * 1024
-    body_bytes_max: int = 32 * _MiB
-
-
-DEFAULTS: Final = Limits()
 
 
 def checked(
     plan: Plan,
-    limits: Limits = DEFAULTS,
+    limits: Limits = LIMITS,
     capacities: Mapping[str, int] | None = None,
     places: Mapping[Edge, str] | None = None,
 ) -> Dag:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import Abort, Exit, TyperException
 
-from region_scheduler.cli import inspect, processes, runs, submit, tasks, zones
+from region_scheduler.cli import importing, inspect, processes, runs, submit, tasks, zones
 from region_scheduler.cli.edge import INTERRUPTED, guarded
 from region_scheduler.errors import InvalidInput
 
@@ -27,6 +27,7 @@ def build() -> typer.Typer:
     for name, group in (("zones", zones.app), ("runs", runs.app), ("tasks", tasks.app)):
         app.add_typer(group, name=name)
     app.add_typer(inspect.config_app, name="config")
+    app.command("import")(importing.import_)
     for command in (
         processes.demo,
         processes.up,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from region_scheduler.domain.lease import LeaseTimings
+from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.errors import Misconfigured
 
 SIGNING_KEY_BYTES_MIN: Final = 16
@@ -147,6 +148,7 @@ class Settings(BaseModel):
     http: Http = Http()
     scheduler: Scheduler = Scheduler()
     worker: Worker = Worker()
+    limits: Limits = LIMITS
     paths: Paths = Paths()
     lease: LeaseTimings = LeaseTimings()
 

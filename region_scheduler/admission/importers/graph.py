@@ -20,8 +20,6 @@ from region_scheduler.admission.importers.model import (
 )
 from region_scheduler.admission.importers.node import TaskOptions, task_of
 from region_scheduler.admission.rules import (
-    DEFAULTS,
-    Limits,
     id_problem,
     refuse,
     size_problems,
@@ -29,6 +27,7 @@ from region_scheduler.admission.rules import (
 )
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
+from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.task import Json
 
 TOP_KEYS: Final = frozenset(
@@ -60,10 +59,10 @@ class GraphOptions:
     is_simulated: bool = False
     time_scale: float = 1.0
     capacities: Mapping[str, int] = field(default_factory=dict)
-    limits: Limits = DEFAULTS
+    limits: Limits = LIMITS
 
 
-def parsed(body: bytes, place: str, limits: Limits = DEFAULTS) -> Json:
+def parsed(body: bytes, place: str, limits: Limits = LIMITS) -> Json:
     """Return the JSON document in `body`.
 
     Raises:
@@ -79,7 +78,7 @@ def parsed(body: bytes, place: str, limits: Limits = DEFAULTS) -> Json:
         raise refused(place, "", told) from error
 
 
-def found_in(document: Json, limits: Limits = DEFAULTS) -> FoundGraph:
+def found_in(document: Json, limits: Limits = LIMITS) -> FoundGraph:
     """Return what a graph document says, as it says it.
 
     Raises:
