@@ -185,7 +185,8 @@ def _by_edge(
             ]
 
         score = 500 if condition.kind == "==" else 450
-        found.append(Choice(fetch, frozenset({place}), index=_shape(index), score=score))
+        shape = _shape(index)._replace(fields=(path,))
+        found.append(Choice(fetch, frozenset({place}), index=shape, score=score))
     return found
 
 

@@ -112,6 +112,27 @@ def test_a_compaction_gives_the_space_of_removed_documents_back(tmp_path: Path) 
     again.close()
 
 
+def test_only_a_forced_flush_waits_for_the_disk(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path)
+    store = make_store(log)
+    make_collection(store, "c")
+    store.flush()
+    said: list[str] = []
+    log._connection.set_trace_callback(said.append)
+    write(store, {"_key": "k", "n": 1})
+    store.flush()
+    assert not any("synchronous" in statement for statement in said)
+    write(store, {"_key": "k", "n": 2})
+    log.force()
+    store.flush()
+    full, back = (said.index(f"PRAGMA synchronous={mode}") for mode in ("FULL", "NORMAL"))
+    assert any("documents" in statement for statement in said[full:back])
+    write(store, {"_key": "k", "n": 3})
+    store.flush()
+    assert said.count("PRAGMA synchronous=FULL") == 1
+    store.close()
+
+
 def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
     log = SqliteLog(tmp_path)
     with pytest.raises(LogDamaged, match="in use by another process"):
