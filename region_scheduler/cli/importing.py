@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from region_scheduler.cli.options import TENANT_DEFAULT, Json, Regions, StateDir, Tenant, words
-from region_scheduler.cli.output import Output
+from region_scheduler.cli.output import Output, print_line
 from region_scheduler.errors import InvalidInput, Rejected
 
 if TYPE_CHECKING:
@@ -160,9 +160,10 @@ class _Wish:
         if self.is_submitted:
             return self._submit(result, bare, limits, output)
         self._plan(result.graph, self._assumed(), limits)
+        self._write(result.graph, output)
         for line in _asides(result, bare):
-            sys.stderr.write(f"{line}\n")
-        return self._write(result.graph, output)
+            print_line(line, is_aside=True)
+        return 0
 
     def _assumed(self) -> list[Region]:
         """Return the regions that a submission would find, without asking a store."""
@@ -212,7 +213,7 @@ class _Wish:
             value |= {"ok": False, "error": {"code": error.code, "message": str(error)}}
         output.result(value, lambda: _lines(found, report, value))
         if refusal is not None:
-            sys.stderr.write(f"region-scheduler: {' '.join(str(refusal).split())}\n")
+            print_line(f"region-scheduler: {' '.join(str(refusal).split())}", is_aside=True)
         return refusal.exit_code if refusal is not None else 0
 
     def _submit(self, result: Settled, bare: int, limits: Limits, output: Output) -> int:
@@ -227,7 +228,7 @@ class _Wish:
                 admitted = intake.admit(plan, key)
         run = admitted.run
         for line in _asides(result, bare):
-            sys.stderr.write(f"{line}\n")
+            print_line(line, is_aside=True)
         value = {
             "run": run.id,
             "key": key,
@@ -240,15 +241,15 @@ class _Wish:
         output.result(value, lambda: [f"run {run.id}: {run.task_count} tasks"])
         return 0
 
-    def _write(self, graph: FoundGraph, output: Output) -> int:
+    def _write(self, graph: FoundGraph, output: Output) -> None:
         text = _text(graph, self.form)
         if self.out is None:
-            sys.stdout.write(text)
-            return 0
+            sys.stdout.buffer.write(text.encode())
+            sys.stdout.flush()
+            return
         _replace(self.out, text)
         value = {"file": str(self.out), "nodes": len(graph.nodes), "name": graph.name}
         output.result(value, lambda: [f"{self.out}: {len(graph.nodes)} nodes"])
-        return 0
 
 
 def _read(source: Path, limits: Limits) -> bytes:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from region_scheduler.admission.importers.fields import refused
-
-_FILES_KEPT = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,6 @@ class Block:
         return (block for block in self.blocks if block.kind == kind)
 
 
-@lru_cache(_FILES_KEPT)
 def read_hcl(path: Path) -> Block:
     """Return what is in a file.
 

@@ -152,8 +152,17 @@ def parts(text: str, separators: str) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """Return the text without blanks and leading comments."""
-    return re.sub(r"^(\s+|#[^\n]*|//[^\n]*|/\*.*?\*/)+", "", text, flags=re.DOTALL).strip()
+    """Return the text without outer blanks, and without comments but those within brackets."""
+    kept: list[str] = []
+    at = 0
+    while at < len(text):
+        if comment := _comment_end(text, at):
+            at = comment
+            continue
+        end = _end(text, at) if text[at] in '"([{' else at + 1
+        kept.append(text[at:end])
+        at = end
+    return "".join(kept).strip()
 
 
 def _first(text: str, wanted: str) -> int:

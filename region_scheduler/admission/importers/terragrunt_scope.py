@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,17 @@ class Tree:
 
     root: Path
     top: Path
+    _files: dict[Path, Block] = field(default_factory=dict)
+
+    def read(self, file: Path) -> Block:
+        """Return what is in a file, which is read once.
+
+        Raises:
+            InvalidInput: It cannot be read, or is not HCL.
+        """
+        if file not in self._files:
+            self._files[file] = read_hcl(file)
+        return self._files[file]
 
 
 class Scope:
@@ -49,7 +60,7 @@ class Scope:
         includes: Mapping[str, Path] | None = None,
     ) -> None:
         self.file = file
-        self.body: Block = read_hcl(file)
+        self.body = tree.read(file)
         self._tree = tree
         self._unit = unit
         self._here = here or unit

@@ -1,0 +1,3 @@
+locals {
+  name = "eu-west-1"
+}

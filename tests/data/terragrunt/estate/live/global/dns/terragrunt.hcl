@@ -1,0 +1,5 @@
+inputs = {
+  text = <<-EOF
+    a "quote and a } brace
+  EOF
+}

@@ -1,0 +1,3 @@
+dependency "dns" {
+  config_path = "../dns"
+}

@@ -1,0 +1,4 @@
+unit "vpc" {
+  source = "../units/vpc"
+  path   = "vpc"
+}

@@ -1,0 +1,3 @@
+dependency "b" {
+  config_path = "../b"
+}

@@ -1,0 +1,4 @@
+# Waits for c, too.
+dependencies {
+  paths = ["../c", "../a", "../gone"]
+}
