@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import orjson
@@ -25,6 +25,7 @@ RUNNERS: Final = frozenset(
 )
 """What a task may name as its runner."""
 _PROBLEMS_MAX: Final = 20
+_LOOKED_AT_TOGETHER: Final = 200
 
 
 def checked(
@@ -46,11 +47,7 @@ def checked(
         CyclicGraph: A cycle, with its edges.
     """
     refuse(size_problems(len(plan.tasks), len(plan.edges), limits))
-    refuse(
-        problem
-        for spec in plan.tasks
-        for problem in _task_problems(spec, plan, limits, capacities or {})
-    )
+    refuse(_tasks_problems(plan, limits, capacities or {}))
     dag = Dag.checked([spec.name for spec in plan.tasks], plan.edges, places)
     refuse(shape_problems(dag, limits))
     if dag.repeated_edges:
@@ -145,13 +142,56 @@ def _unkept(value: Json, path: str = "") -> str:
     return ""
 
 
+def are_kept(values: Sequence[Json], bytes_max: int) -> bool:
+    """Say whether one look finds that `value_problem` has nothing to say of any of them."""
+    try:
+        text = orjson.dumps(values)
+    except TypeError:
+        return False
+    return len(text) <= bytes_max and b"\\u0000" not in text
+
+
+def _tasks_problems(plan: Plan, limits: Limits, capacities: Mapping[str, int]) -> Iterator[str]:
+    """Return what is wrong with the tasks; one by one only where a look at many finds something."""
+    for begin in range(0, len(plan.tasks), _LOOKED_AT_TOGETHER):
+        tasks = plan.tasks[begin : begin + _LOOKED_AT_TOGETHER]
+        if not _are_plain(tasks, plan, limits):
+            for spec in tasks:
+                yield from _task_problems(spec, plan, limits, capacities)
+
+
+def _are_plain(tasks: Sequence[TaskSpec], plan: Plan, limits: Limits) -> bool:
+    runs = {(spec.runner, spec.region, spec.allowed_regions) for spec in tasks}
+    return (
+        all(
+            runner in RUNNERS and region in allowed and set(allowed) <= set(plan.regions)
+            for runner, region, allowed in runs
+        )
+        and all(spec.name and len(spec.name) * 4 <= limits.id_bytes_max for spec in tasks)
+        and not any(spec.locks for spec in tasks)
+        and are_kept([_kept(spec) for spec in tasks], limits.task_bytes_max)
+    )
+
+
+def _kept(spec: TaskSpec) -> tuple[Json, ...]:
+    """Return what a task holds that may be of any size and content."""
+    return (
+        spec.purpose,
+        spec.inputs,
+        spec.pool,
+        spec.target_region,
+        spec.condition,
+        spec.locks,
+        spec.name,
+    )
+
+
 def _task_problems(
     spec: TaskSpec, plan: Plan, limits: Limits, capacities: Mapping[str, int]
 ) -> Iterator[str]:
     if problem := id_problem(spec.name, limits):
         yield f"id {_short(spec.name)} {problem}"
-    texts = (spec.purpose, spec.inputs, spec.pool, spec.target_region, spec.condition, spec.locks)
-    if problem := value_problem(texts, limits.task_bytes_max):
+    if problem := value_problem(_kept(spec)[:-1], limits.task_bytes_max):
         yield f"{_short(spec.name)} {problem}"
     if spec.runner not in RUNNERS:
         yield (

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from region_scheduler.admission.importers.fields import a_list, a_text, an_object, refused
+from region_scheduler.admission.importers.fields import a_list, a_number, a_text, an_object, refused
 from region_scheduler.admission.importers.model import (
     SOURCE_RUNNER,
     FoundGraph,
@@ -20,6 +20,7 @@ from region_scheduler.admission.importers.model import (
 )
 from region_scheduler.admission.importers.node import TaskOptions, task_of
 from region_scheduler.admission.rules import (
+    are_kept,
     id_problem,
     refuse,
     size_problems,
@@ -34,6 +35,7 @@ TOP_KEYS: Final = frozenset(
     "name source licence kind nodes edges notes dangling_edges unresolved oddities"
     " module_paths".split()
 )
+_LOOKED_AT_TOGETHER: Final = 200
 _HANDED_ON: Final = ("licence", "oddities", "module_paths")
 
 
@@ -127,6 +129,7 @@ def plan_of_graph(
         InvalidGraph, CyclicGraph: The graph is not one.
     """
     found = found_in(document, options.limits)
+    numbered = list(enumerate(found.nodes))
     names = [node["id"] for node in found.nodes]
     dag = Dag.checked(names, found.edges, places or found.places)
     tasks = TaskOptions(
@@ -137,14 +140,14 @@ def plan_of_graph(
         declared=_declared(found.nodes),
         time_scale=options.time_scale if options.is_simulated else None,
     )
-    specs = [task_of(node, f"nodes[{n}]", tasks) for n, node in enumerate(found.nodes)]
-    remaining = dag.remaining({spec.name: spec.expected_s for spec in specs})
+    expected = [a_number(n.get("runtime_s", 0), f"nodes[{i}].runtime_s") for i, n in numbered]
+    remaining = dag.remaining(dict(zip(names, expected, strict=True)))
     return Plan(
         name=found.name,
         tenant=options.tenant,
         home_region=options.home_region,
         regions=options.regions,
-        tasks=tuple(replace(spec, remaining_s=remaining[spec.name]) for spec in specs),
+        tasks=tuple(task_of(n, f"nodes[{i}]", tasks, remaining[n["id"]]) for i, n in numbered),
         edges=tuple((b, a) for a, befores in dag.before.items() for b in befores),
     )
 
@@ -163,15 +166,24 @@ def _top(document: Json, limits: Limits) -> Mapping[str, Any]:
 
 
 def _nodes(top: Mapping[str, Any], limits: Limits) -> Iterator[Mapping[str, Json]]:
-    for number, node in enumerate(top["nodes"]):
-        place = f"nodes[{number}]"
-        fields = an_object(node, place, needed=("id",))
-        name = a_text(fields["id"], f"{place}.id")
-        if problem := id_problem(name, limits):
-            raise refused(f"{place}.id", name, f"it {problem}")
-        if problem := value_problem(fields, limits.task_bytes_max):
-            raise refused(place, name, f"it {problem}")
-        yield fields
+    nodes = top["nodes"]
+    for begin in range(0, len(nodes), _LOOKED_AT_TOGETHER):
+        together = nodes[begin : begin + _LOOKED_AT_TOGETHER]
+        is_plain = are_kept(together, limits.task_bytes_max)
+        for number, node in enumerate(together, begin):
+            if not (isinstance(node, dict) and isinstance(name := node.get("id"), str) and name):
+                an_object(node, f"nodes[{number}]", needed=("id",))
+                raise refused(f"nodes[{number}].id", node["id"], "a text is needed here")
+            if not is_plain or len(name) * 4 > limits.id_bytes_max:
+                _refuse_unkept(node, f"nodes[{number}]", limits)
+            yield node
+
+
+def _refuse_unkept(node: Mapping[str, Json], place: str, limits: Limits) -> None:
+    if problem := id_problem(node["id"], limits):
+        raise refused(f"{place}.id", node["id"], f"it {problem}")
+    if problem := value_problem(node, limits.task_bytes_max):
+        raise refused(place, node["id"], f"it {problem}")
 
 
 def _edges(top: Mapping[str, Any], key: str) -> Iterator[Edge]:

@@ -58,8 +58,16 @@ class TaskOptions:
     time_scale: float | None
 
 
-def task_of(node: Mapping[str, Json], place: str, options: TaskOptions) -> TaskSpec:
+def task_of(
+    node: Mapping[str, Json], place: str, options: TaskOptions, remaining_s: float
+) -> TaskSpec:
     """Return the task of a node.
+
+    Args:
+        node: In the graph form.
+        place: Where it stands.
+        options: What it does not say itself.
+        remaining_s: Longest expected path from its start to the end, seconds.
 
     Raises:
         InvalidInput: A field is unknown or not of the form; names the place.
@@ -89,6 +97,7 @@ def task_of(node: Mapping[str, Json], place: str, options: TaskOptions) -> TaskS
         is_irreversible=_flag(fields, "is_irreversible", place),
         cap_s=_simulated_cap(cap_s, inputs) if is_simulated else cap_s,
         expected_s=expected_s,
+        remaining_s=remaining_s,
         priority=a_whole(fields.get("priority", 0), f"{place}.priority"),
         delay_tolerance_s=a_number(
             fields.get("delay_tolerance_s", 0), f"{place}.delay_tolerance_s"
@@ -141,6 +150,8 @@ def _region(
 
 
 def _locks(fields: Mapping[str, Any], place: str, options: TaskOptions) -> tuple[LockNeed, ...]:
+    if "locks" not in fields:
+        return ()
     return tuple(
         _lock(lock, f"{place}.locks[{n}]", options)
         for n, lock in enumerate(a_list(fields.get("locks", []), f"{place}.locks"))
@@ -189,6 +200,8 @@ def _retry(fields: Mapping[str, Any], place: str) -> RetryPolicy:
 
 def _condition(fields: Mapping[str, Any], place: str) -> tuple[Mapping[str, Json], ...]:
     """Return the assertions; that they make sense over the predecessors is a rule of admission."""
+    if "condition" not in fields:
+        return ()
     place = f"{place}.condition"
     return tuple(
         an_object(assertion, f"{place}[{n}]", ASSERTION_KEYS, needed=("path", "op"))
