@@ -6,6 +6,7 @@ took already.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,7 +104,7 @@ def value_problem(value: Json, bytes_max: int) -> str:
     """Return why a JSON value cannot be kept by both stores; empty if it can.
 
     The document store keeps NUL and the relational one does not; neither keeps half of a surrogate
-    pair or a whole number beyond 64 bits.
+    pair, a whole number beyond 64 bits, or a number that is not finite.
     """
     try:
         text = orjson.dumps(value)
@@ -111,7 +112,15 @@ def value_problem(value: Json, bytes_max: int) -> str:
         return _unkept(value) or f"is no JSON: {error}"
     if len(text) > bytes_max:
         return f"takes {len(text)} bytes, at most {bytes_max} (limit task_bytes_max)"
-    return _unkept(value) if b"\\u0000" in text else ""
+    return _unkept(value) if _may_be_unkept(text) else ""
+
+
+def _may_be_unkept(text: bytes) -> bool:
+    """Say whether a value that was written as `text` is worth a look at its parts.
+
+    A number that is not finite is written as null.
+    """
+    return b"\\u0000" in text or b"null" in text
 
 
 def id_problem(name: str, limits: Limits) -> str:
@@ -125,10 +134,12 @@ def id_problem(name: str, limits: Limits) -> str:
 
 
 def _unkept(value: Json, path: str = "") -> str:
-    """Return which text in `value` holds a character that a store cannot keep."""
+    """Return which text or number in `value` a store cannot keep."""
     todo = [(path, value)]
     while todo:
         path, value = todo.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"holds {value}, which is no finite number{' in ' + path if path else ''}"
         if isinstance(value, str):
             bad = next((c for c in value if c == "\0" or "\ud800" <= c <= "\udfff"), None)
             if bad is not None:
@@ -148,7 +159,7 @@ def are_kept(values: Sequence[Json], bytes_max: int) -> bool:
         text = orjson.dumps(values)
     except TypeError:
         return False
-    return len(text) <= bytes_max and b"\\u0000" not in text
+    return len(text) <= bytes_max and not _may_be_unkept(text)
 
 
 def _tasks_problems(plan: Plan, limits: Limits, capacities: Mapping[str, int]) -> Iterator[str]:
@@ -182,6 +193,11 @@ def _kept(spec: TaskSpec) -> tuple[Json, ...]:
         spec.target_region,
         spec.condition,
         spec.locks,
+        spec.cap_s,
+        spec.expected_s,
+        spec.remaining_s,
+        spec.delay_tolerance_s,
+        spec.retry.delay_s,
         spec.name,
     )
 

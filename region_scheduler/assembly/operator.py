@@ -14,6 +14,7 @@ from region_scheduler.runtime.system import SystemClock, UuidIds
 if TYPE_CHECKING:
     from region_scheduler.admission.intake import Intake
     from region_scheduler.assembly.services import Ports
+    from region_scheduler.domain.run import Region
     from region_scheduler.lifecycle.settle import Settler
     from region_scheduler.operations.audit import Auditor
     from region_scheduler.ports.records import GraphStores
@@ -52,6 +53,15 @@ class Operator:
         from region_scheduler.assembly.production import open_graph
 
         return open_graph(self.settings, self._closing, self._patience_s)
+
+    def known_regions(self) -> list[Region]:
+        """Return the regions there are, this one first: what names none belongs here.
+
+        Raises:
+            Unavailable: The graph store does not answer.
+        """
+        here = self.settings.region
+        return sorted(self.graph.regions.all(), key=lambda region: region.id != here)
 
     @cached_property
     def ports(self) -> Ports:

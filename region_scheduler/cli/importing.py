@@ -220,8 +220,7 @@ class _Wish:
         from region_scheduler.cli.session import session
 
         with session(self.state_dir) as opened:
-            here = opened.settings.region
-            known = sorted(opened.graph.regions.all(), key=lambda region: region.id != here)
+            known = opened.known_regions()
             plan = self._plan(result.graph, known, limits)
             key = self.key or opened.ids.new()
             with opened.submitter() as intake:

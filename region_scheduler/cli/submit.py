@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -47,8 +47,9 @@ def submit(
         bool, typer.Option("--simulate", help="Steps only take their expected time.")
     ] = False,
     time_scale: Annotated[
-        float, typer.Option("--time-scale", min=0, help="Of simulated steps; 0 is at once.")
-    ] = 1.0,
+        float | None,
+        typer.Option("--time-scale", min=0, help="With --simulate: 0 is at once.  [default: 1]"),
+    ] = None,
     is_dry: Annotated[
         bool, typer.Option("--dry-run", help="Tell what it comes to, and write nothing.")
     ] = False,
@@ -67,11 +68,24 @@ def submit(
             field="submit", value=zone or "", expected="name either a ZONE or a --graph FILE"
         )
     wish = _Wish(zone, graph_file, type_name, words(regions), pairs or [], tenant)
-    simulation = time_scale if is_simulated else None
+    simulation = _simulation(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
         _tell(Output(as_json), wish.dry_plan(region_names(state_dir), simulation))
         return 0
     return _submit(wish, simulation, key, is_dry, is_waiting, state_dir, Output(as_json))
+
+
+def _simulation(is_simulated: bool, time_scale: float | None) -> float | None:
+    """Return what simulated durations are multiplied by; None if steps run for real."""
+    if time_scale is None:
+        return 1.0 if is_simulated else None
+    if not is_simulated:
+        expected = "it scales simulated steps only: add --simulate, or leave it out"
+        raise InvalidInput(field="--time-scale", value=f"{time_scale:g}", expected=expected)
+    if not math.isfinite(time_scale):
+        expected = "give a finite number of at least 0"
+        raise InvalidInput(field="--time-scale", value=f"{time_scale:g}", expected=expected)
+    return time_scale
 
 
 class _Wish:
@@ -88,6 +102,7 @@ class _Wish:
     ) -> None:
         self._zone = zone or ""
         self._document = read_graph(graph_file) if graph_file else None
+        self._is_graph = graph_file is not None
         self._type_name = type_name
         self._regions = regions
         self._pairs = pairs
@@ -100,7 +115,7 @@ class _Wish:
         from region_scheduler.runtime.system import SystemClock
 
         known = [Region(id=name) for name in region_names]
-        if self._document is not None:
+        if self._is_graph:
             return self._graph_plan(known, time_scale)
         zone = self._checked_zone(known, SystemClock().now())
         return _maybe_simulated(plan_of(zone, known), time_scale)
@@ -110,7 +125,7 @@ class _Wish:
         from region_scheduler.operations.plans import plan_of
         from region_scheduler.operations.zones import create_zone, find_zone
 
-        if self._document is not None:
+        if self._is_graph:
             return self._graph_plan(known, time_scale)
         if self._type_name:
             checked = self._checked_zone(known, opened.clock.now())
@@ -159,16 +174,13 @@ def read_graph(path: Path) -> Any:
     Raises:
         InvalidInput: There is no such file, or it is not JSON; says where.
     """
+    from region_scheduler.admission.importers.graph import parsed
+
     try:
-        return json.loads(path.read_bytes())
+        return parsed(path.read_bytes(), str(path))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidInput(field="--graph", value=str(path), expected=reason) from error
-    except json.JSONDecodeError as error:
-        place = f"not JSON: line {error.lineno}, column {error.colno}: {error.msg.lower()}"
-        raise InvalidInput(field="--graph", value=str(path), expected=place) from error
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(field="--graph", value=str(path), expected="not JSON") from error
 
 
 def _submit(
@@ -184,8 +196,7 @@ def _submit(
     from region_scheduler.cli.watching import watch_runs
 
     with session(state_dir) as opened:
-        here = opened.settings.region
-        known = sorted(opened.graph.regions.all(), key=lambda region: region.id != here)
+        known = opened.known_regions()
         plan = wish.plan(opened, known, time_scale)
         if is_dry:
             _tell(output, plan)

@@ -8,6 +8,7 @@ import typer
 
 from region_scheduler.cli.options import Json, Pairs, RunText, StateDir, TaskText
 from region_scheduler.cli.output import Output
+from region_scheduler.errors import InvalidInput
 
 app = typer.Typer(help="Tasks of a run.", no_args_is_help=True)
 
@@ -84,7 +85,7 @@ def approve(
     as_json: Json = False,
 ) -> None:
     """Say yes (or no) to a task that waits for approval."""
-    _answer(task, not is_no, {}, comment, state_dir, as_json)
+    _answer(task, "approve", not is_no, {}, comment, state_dir, as_json)
 
 
 @app.command()
@@ -99,11 +100,13 @@ def answer(
     """Tell a task that what it waits for has come; `--set` hands values on to its dependents."""
     from region_scheduler.operations.zones import parameters_of
 
-    _answer(task, not is_failed, parameters_of(pairs or []), comment, state_dir, as_json)
+    outputs = parameters_of(pairs or [])
+    _answer(task, "answer", not is_failed, outputs, comment, state_dir, as_json)
 
 
 def _answer(
     text: str,
+    verb: str,
     is_yes: bool,
     outputs: dict[str, Any],
     comment: str,
@@ -114,15 +117,23 @@ def _answer(
     from region_scheduler.operations.runs import find_task, give_answer
 
     with session(state_dir) as opened:
+        found = find_task(opened.graph, text)
+        fitting = _VERB_OF.get(found.spec.runner, verb)
+        if verb != fitting:
+            told = f"what it waits for is given by `tasks {fitting}`"
+            raise InvalidInput(field="TASK", value=found.spec.name, expected=told)
         task = give_answer(
             opened.graph,
             opened.settler,
             opened.auditor,
             opened.clock,
-            find_task(opened.graph, text),
+            found,
             is_yes=is_yes,
             outputs=outputs,
             comment=comment,
         )
     value = {"task": task.id, "name": task.spec.name, "state": task.state}
     Output(as_json).result(value, lambda: [f"{task.spec.name} is {task.state.value}"])
+
+
+_VERB_OF = {"approval": "approve", "external-wait": "answer"}

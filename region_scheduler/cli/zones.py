@@ -86,7 +86,7 @@ def create(
     from region_scheduler.operations.zones import create_zone
 
     with session(state_dir) as opened:
-        known = opened.graph.regions.all()
+        known = opened.known_regions()
         checked = checked_zone(
             known, name, type_name, words(regions), pairs or [], tenant, opened.clock.now()
         )

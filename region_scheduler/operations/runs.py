@@ -8,7 +8,7 @@ from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.run import Run, reopened
-from region_scheduler.domain.states import RunState, TaskState
+from region_scheduler.domain.states import FINAL, RunState, TaskState
 from region_scheduler.domain.task import Json, Task
 from region_scheduler.domain.transitions import Stamp
 from region_scheduler.errors import InvalidInput, NotFound
@@ -101,17 +101,20 @@ def give_answer(
     The answer is written first: whoever comes second, we or the task, moves it.
 
     Raises:
-        InvalidInput: The task waits for no answer and never will.
+        InvalidInput: The task waits for no answer and never will, or was answered otherwise.
         Unavailable, OutcomeUnknown: Call again; the same answer twice is one.
     """
     name = {"approval": "approval", "external-wait": "event"}.get(task.spec.runner, "verdict")
-    if name == "verdict" and task.state is not TaskState.AWAITING:
-        raise InvalidInput(
-            field="TASK", value=task.spec.name, expected=f"it is {task.state} and awaits nothing"
-        )
+    id_ = answer_id(task, name, auditor.actor)
+    if task.state in FINAL or (name == "verdict" and task.state is not TaskState.AWAITING):
+        (before,) = graph.answers.read([id_])
+        if before is not None and before.is_yes == is_yes:
+            return task
+        told = f"it is {task.state}{f' ({task.reason})' if task.reason else ''} and awaits nothing"
+        raise InvalidInput(field="TASK", value=task.spec.name, expected=told)
     auditor.record("tasks.answer", task.id, "yes" if is_yes else "no")
     given = Answer(
-        id=answer_id(task, name, auditor.actor),
+        id=id_,
         task=task.id,
         name=name,
         submission=task.submission,

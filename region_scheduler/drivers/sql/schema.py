@@ -92,8 +92,8 @@ def _alone(engine: Engine) -> Iterator[Connection]:
         if isinstance(cause, SQLAlchemyError) and is_damaged(cause):
             raise Misconfigured(
                 problems=[
-                    f"{engine.url.database} is damaged ({failed.detail}); move it away and run"
-                    " `region-scheduler rebuild-backlog`"
+                    f"{engine.url.database} is damaged ({failed.detail}); move it away: it is"
+                    " made anew and filled from the graph store"
                 ]
             ) from failed
         raise
