@@ -182,6 +182,9 @@ def _nodes(top: Mapping[str, Any], limits: Limits) -> Iterator[Mapping[str, Json
 def _refuse_unkept(node: Mapping[str, Json], place: str, limits: Limits) -> None:
     if problem := id_problem(node["id"], limits):
         raise refused(f"{place}.id", node["id"], f"it {problem}")
+    for key, value in node.items():
+        if problem := value_problem(value, limits.task_bytes_max):
+            raise refused(f"{place}.{key}", value, f"it {problem}")
     if problem := value_problem(node, limits.task_bytes_max):
         raise refused(place, node["id"], f"it {problem}")
 

@@ -173,7 +173,7 @@ def test_a_damaged_file_stops_the_start_and_says_what_to_do(tmp_path: Path) -> N
     (tmp_path / "region.db").write_bytes(b"this is no database, whatever it says\n" * 200)
     engine = open_engine(f"sqlite:///{tmp_path}/region.db")
 
-    with pytest.raises(Misconfigured, match="rebuild-backlog"):
+    with pytest.raises(Misconfigured, match="move it away: it is made anew"):
         prepare(engine)
     engine.dispose()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
 
 from region_scheduler.admission.importers.graph import parsed
 from region_scheduler.admission.rules import checked
-from region_scheduler.domain.task import RetryPolicy, TaskSpec
+from region_scheduler.domain.task import RetryPolicy
 from region_scheduler.errors import InvalidGraph, InvalidInput
 from tests.simulation.scenarios import a_plan, spec
 
@@ -20,14 +19,14 @@ from tests.simulation.scenarios import a_plan, spec
 )
 def test_a_number_that_is_not_finite_is_refused(field: str, number: float) -> None:
     values = {"inputs": {"deep": [number]}, "retry": RetryPolicy(delay_s=number)}
-    bad: TaskSpec = replace(spec("a"), **{field: values.get(field, number)})
+    plan = a_plan([spec("a", **{field: values.get(field, number)})])
 
     with pytest.raises(InvalidGraph, match="no finite number"):
-        checked(a_plan([bad]))
+        checked(plan)
 
 
 def test_null_is_kept() -> None:
-    assert checked(a_plan([replace(spec("a"), inputs={"nothing": None})])).order == ("a",)
+    assert checked(a_plan([spec("a", inputs={"nothing": None})])).order == ("a",)
 
 
 @pytest.mark.parametrize("text", ["NaN", "1e999", "-1e999", '{"a": Infinity}'])

@@ -252,7 +252,7 @@ def test_a_big_body_is_refused_before_it_is_read() -> None:
 
 
 def test_numbers_must_be_finite() -> None:
-    with pytest.raises(InvalidInput, match=r"nodes\[0\].*no finite number in .*runtime_s"):
+    with pytest.raises(InvalidInput, match=r"nodes\[0\]\.runtime_s"):
         admissible(a_document(a_node(runtime_s=math.nan)))
     with pytest.raises(InvalidInput, match=r"nodes\[0\]\.cap_s"):
         admissible(a_document(a_node(cap_s=math.inf)))
