@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nan
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,9 @@ from tests.simulation.scenarios import a_plan, spec
     "field", ["cap_s", "expected_s", "remaining_s", "delay_tolerance_s", "inputs", "retry"]
 )
 def test_a_number_that_is_not_finite_is_refused(field: str, number: float) -> None:
-    values = {"inputs": {"deep": [number]}, "retry": RetryPolicy(delay_s=number)}
-    plan = a_plan([spec("a", **{field: values.get(field, number)})])
+    values: dict[str, Any] = {"inputs": {"deep": [number]}, "retry": RetryPolicy(delay_s=number)}
+    changed: dict[str, Any] = {field: values.get(field, number)}
+    plan = a_plan([spec("a", **changed)])
 
     with pytest.raises(InvalidGraph, match="no finite number"):
         checked(plan)
