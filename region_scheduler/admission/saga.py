@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from region_scheduler.admission.rows import metadata_rows
 from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.admission import Admission, AdmissionState, finished
@@ -18,7 +17,7 @@ from region_scheduler.domain.task import Task
 from region_scheduler.errors import Fenced, OutcomeUnknown, ensure
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.lifecycle.zones import take_zone
-from region_scheduler.ports.backlog import Metadata
+from region_scheduler.ports.backlog import Metadata, TaskRow
 from region_scheduler.ports.records import GraphStores
 
 _BATCH = 1_000
@@ -29,12 +28,16 @@ class AdmissionSaga:
     """Carries an accepted admission to a published run.
 
     Args:
+        region: Where this process is; the rows of other regions' tasks are theirs to write.
         graph: The graph store.
         metadata: This region's relational store.
         settler: Unlocks the roots and wakes the schedulers.
     """
 
-    def __init__(self, graph: GraphStores, metadata: Metadata, settler: Settler) -> None:
+    def __init__(
+        self, region: str, graph: GraphStores, metadata: Metadata, settler: Settler
+    ) -> None:
+        self._region = region
         self._graph = graph
         self._metadata = metadata
         self._settler = settler
@@ -49,7 +52,7 @@ class AdmissionSaga:
             Unavailable, OutcomeUnknown: Part of it may be done; call again.
         """
         tasks = _tasks_of(admission)
-        self._metadata.record(metadata_rows(tasks))
+        self._metadata.record([TaskRow.of(task) for task in tasks if task.region == self._region])
         self._insert_tasks(tasks)
         self._insert_edges(admission)
         counted = self._graph.tasks.counts(admission.run)

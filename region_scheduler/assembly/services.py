@@ -26,11 +26,13 @@ from region_scheduler.ports.records import (
     RegionStore,
     RunStore,
     SlotStore,
+    TenantStore,
     ZoneStore,
 )
 from region_scheduler.ports.tasks import TaskStore
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.resources.sweep import ResourceManager
+from region_scheduler.scheduling.mend import Mender
 from region_scheduler.scheduling.reconcile import Reconciler
 from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
 
@@ -48,6 +50,7 @@ class Stores:
     admissions: AdmissionStore
     conflicts: ConflictStore
     answers: AnswerStore
+    tenants: TenantStore
     audit: AuditStore
 
     @classmethod
@@ -91,6 +94,7 @@ class Services:
     keeper: LeaseKeeper
     settler: Settler
     scheduler: Scheduler
+    mender: Mender
     reconciler: Reconciler
     resource_manager: ResourceManager
     cluster_manager: ClusterManager
@@ -116,9 +120,15 @@ def settler(ports: Ports, who: str) -> Settler:
     return Settler(ports.graph, ports.wake_ups, ports.clock, who)
 
 
+def mender(ports: Ports, region: str) -> Mender:
+    """Return what holds the relational store of `region` against the graph."""
+    return Mender(region, ports.graph, ports.backlog, ports.metadata, ports.clock)
+
+
 def intake(ports: Ports, instance: Instance) -> Intake:
     """Return the submitter role of `instance`."""
-    saga = AdmissionSaga(ports.graph, ports.metadata, settler(ports, instance.id))
+    settles = settler(ports, instance.id)
+    saga = AdmissionSaga(instance.region, ports.graph, ports.metadata, settles)
     return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids)
 
 
@@ -131,7 +141,7 @@ def region_services(
     """Return every role of one region on `ports`, under one lease."""
     graph, clock, region = ports.graph, ports.clock, settings.region
     settles = settler(ports, keeper.instance.id)
-    saga = AdmissionSaga(graph, ports.metadata, settles)
+    saga = AdmissionSaga(region, graph, ports.metadata, settles)
     return Services(
         keeper=keeper,
         settler=settles,
@@ -139,6 +149,7 @@ def region_services(
             settings,
             graph,
             ports.backlog,
+            ports.metadata,
             ports.queue,
             keeper,
             timings,
@@ -146,6 +157,7 @@ def region_services(
             ports.ids,
             ports.chance,
         ),
+        mender=mender(ports, region),
         reconciler=Reconciler(region, graph, keeper, settles, clock),
         resource_manager=ResourceManager(region, graph, keeper, settles, timings, clock),
         cluster_manager=ClusterManager(graph, saga, keeper),

@@ -132,6 +132,8 @@ def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: d
     cancelled = state_counts.get(TaskState.CANCELLED, 0)
     finished = state_counts.get(TaskState.DONE, 0) + state_counts.get(TaskState.SKIPPED, 0)
     if run.state is RunState.CANCELLING:
+        if finished + failed + cancelled != total:
+            return run  # the walk over its tasks broke off; the reconciler goes on
         state = RunState.CANCELLED if failed + cancelled else RunState.DONE
     elif finished == total:
         state = RunState.PLANNED if run.mode is RunMode.PLAN else RunState.DONE
@@ -140,6 +142,19 @@ def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: d
     else:
         return run  # pending without a failed predecessor: an unlock is still due
     return replace(run, state=state, ended_at=at)
+
+
+def cancelling(run: Run, reason: str) -> Run:
+    """Begin to cancel a run, also one whose next round is just being opened.
+
+    Raises:
+        LostRace: It has ended; its end stands.
+    """
+    if run.state is RunState.CANCELLING:
+        return run
+    if run.state in RUN_ENDED:
+        raise LostRace(thing=f"cancel of run {run.id}", winner=f"its end: it is {run.state}")
+    return replace(run, state=RunState.CANCELLING, reason=reason)
 
 
 def reopened(run: Run) -> Run:

@@ -97,7 +97,7 @@ class TaskSpec:
         cap_s: Longest time that one attempt may run, seconds.
         expected_s: Median duration, seconds.
         remaining_s: Longest expected path from its start to the run's end, seconds.
-        priority: Higher is sooner, within a tenant.
+        priority: Higher is sooner, within a tenant; see `Task.priority_now`.
         delay_tolerance_s: How long after it is ready it may wait before it is overdue, seconds.
         retry: Limits.
         condition: Assertions over the direct predecessors' outputs (`catalog.assertions`; paths
@@ -267,6 +267,7 @@ class Task:
         attempt: Starts so far in this submission.
         is_inspect: The next attempt must look before it does anything.
         reason: Why it is in this state, for people; also `skipped`'s reason.
+        priority: Set after admission; None leaves it to the spec.
         retry_after_s: After a retryable end, how long its region's scheduler lets it rest, seconds.
     """
 
@@ -294,9 +295,15 @@ class Task:
     slots_lost: int = 0
     is_inspect: bool = False
     reason: str = ""
+    priority: int | None = None
     retry_after_s: float = 0.0
     stop_requested: StopRequest | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
     log_tail: str = ""
     log_ref: str = ""
     history: tuple[HistoryEntry, ...] = ()
+
+    @property
+    def priority_now(self) -> int:
+        """The priority that counts."""
+        return self.spec.priority if self.priority is None else self.priority

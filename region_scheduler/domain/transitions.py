@@ -314,6 +314,13 @@ def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
     )
 
 
+def reprioritise(task: Task, priority: int) -> Task:
+    """Give a task that has not ended another priority; it counts from the next promotion on."""
+    if task.state in FINAL or task.priority_now == priority:
+        return task
+    return replace(task, seq=task.seq + 1, priority=priority)
+
+
 def _is_cancel_wanted(task: Task) -> bool:
     return task.stop_requested is not None and task.stop_requested.reason == CANCEL
 

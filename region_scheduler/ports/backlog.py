@@ -1,16 +1,19 @@
 """This region's relational store: attributes of its tasks, and the backlog of those that are ready.
 
 It holds nothing that cannot be rebuilt from the graph store. A row says "worth trying to claim",
-never "yours".
+never "yours". Every row carries the `seq` of the task document that it reflects, and is replaced
+only by a higher one and dropped only by one that is not lower, whoever comes last.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.domain.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +21,11 @@ class TaskRow:
     """The attributes of one task.
 
     Attributes:
-        seq: The task document's `seq` that this row reflects; only a higher one replaces it.
+        seq: The task document's `seq` that this row reflects.
+        requirements: Units that it holds while it runs, by resource.
+        expected_s: Median duration, seconds.
+        remaining_s: Longest expected path from its start to the run's end, seconds.
+        cap_s: Longest time that one attempt may run, seconds.
     """
 
     task: TaskId
@@ -37,7 +44,38 @@ class TaskRow:
     cap_s: float
     retry_limit: int
     retries_used: int
-    locks: tuple[str, ...]
+    losses_limit: int
+    losses: int
+    requirements: Mapping[str, int]
+
+    @classmethod
+    def of(cls, task: Task) -> TaskRow:
+        """Return the row that reflects `task`."""
+        spec = task.spec
+        units: Counter[str] = Counter()
+        for need in spec.locks:
+            units[need.resource] += need.units
+        return cls(
+            task=task.id,
+            run=task.run,
+            tenant=task.tenant,
+            name=spec.name,
+            region=task.region,
+            state=task.state,
+            runner=spec.runner,
+            pool=spec.pool,
+            seq=task.seq,
+            priority=task.priority_now,
+            delay_tolerance_s=spec.delay_tolerance_s,
+            expected_s=spec.expected_s,
+            remaining_s=spec.remaining_s,
+            cap_s=spec.cap_s,
+            retry_limit=spec.retry.limit,
+            retries_used=task.retries_used,
+            losses_limit=spec.retry.losses_limit,
+            losses=task.losses,
+            requirements=dict(units),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +84,9 @@ class BacklogRow:
 
     Attributes:
         seq: As in `TaskRow`.
+        locks: Resources that it needs, each as often as it needs units of it.
+        spell: Names the time that the task has been ready for: while it stays, a new row (another
+            priority, a lost lock) keeps the due time, and the rest, of the old one.
         rest_s: It may not be tried before this many seconds after now (retry pause, back-off).
     """
 
@@ -54,30 +95,61 @@ class BacklogRow:
     tenant: str
     pool: str
     seq: int
+    spell: str = ""
     priority: int
     delay_tolerance_s: float
     remaining_s: float
     locks: tuple[str, ...]
     rest_s: float = 0.0
 
+    @classmethod
+    def of(cls, task: Task) -> BacklogRow:
+        """Return the row of a claimable task; a spell lasts until an attempt is started."""
+        spec = task.spec
+        return cls(
+            task=task.id,
+            run=task.run,
+            tenant=task.tenant,
+            pool=spec.pool,
+            seq=task.seq,
+            spell=f"{task.submission}.{task.attempt}",
+            priority=task.priority_now,
+            delay_tolerance_s=spec.delay_tolerance_s,
+            remaining_s=spec.remaining_s,
+            locks=tuple(need.resource for need in spec.locks for _ in range(need.units)),
+            rest_s=task.retry_after_s,
+        )
+
 
 class Backlog(Protocol):
     """One region's backlog. Instants are readings of this region's own wall clock, seconds."""
 
-    def add(self, rows: Sequence[BacklogRow], now_s: float) -> None:
-        """Put rows in; due time counts from the first sight of (task, seq), which is kept.
+    def prepare(self) -> None:
+        """Make the store if it is missing, e.g. because it was lost under us.
 
-        A row with a higher `seq` replaces the old one; an equal or lower one changes nothing.
+        Raises:
+            Misconfigured: It is damaged, or of a newer version.
+            Unavailable: No answer.
+        """
+        ...
+
+    def add(self, rows: Sequence[BacklogRow], now_s: float) -> None:
+        """Put rows in; the due time counts from the first sight of (task, spell).
 
         Raises:
             Unavailable: Nothing was written.
         """
         ...
 
-    def top(self, count: int, now_s: float, exclude: Sequence[TaskId] = ()) -> list[BacklogRow]:
-        """Return the `count` rows to promote next, best first, resting and excluded ones left out.
+    def tenants(self) -> list[str]:
+        """Return the tenants that have rows, in a fixed order."""
+        ...
 
-        Order: priority, then remaining path (longest), then due time, then task id.
+    def top(self, shares: Mapping[str, int], now_s: float) -> list[BacklogRow]:
+        """Return each tenant's rows to promote next, best first, at most its share of them.
+
+        Resting rows are left out. Order within a tenant: priority, then remaining path (longest),
+        then due time, then task id. One range of an index a tenant, however many rows there are.
         """
         ...
 
@@ -93,12 +165,16 @@ class Backlog(Protocol):
         """Return when the next resting row may be tried; None if none rests."""
         ...
 
+    def marks(self) -> Mapping[TaskId, int]:
+        """Return the `seq` of every row, for a comparison with the graph store."""
+        ...
+
     def depth(self) -> int:
         """Count the rows."""
         ...
 
     def clear(self) -> None:
-        """Drop all rows; the next scan refills them."""
+        """Drop all rows; the next comparison refills them."""
         ...
 
 
@@ -113,10 +189,26 @@ class Metadata(Protocol):
         """
         ...
 
+    def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:
+        """Drop (task, seq) rows whose `seq` is not higher than the one given."""
+        ...
+
+    def marks(self, run: RunId) -> Mapping[TaskId, int]:
+        """Return the `seq` of every row of `run`, for a comparison with the graph store."""
+        ...
+
     def states(self, run: RunId) -> Mapping[str, int]:
         """Count this region's rows of `run` by state."""
         ...
 
+    def runs_in(self, states: Sequence[str]) -> list[RunId]:
+        """Return the runs that have rows in any of `states`."""
+        ...
+
     def count(self) -> int:
         """Count the rows."""
+        ...
+
+    def clear(self) -> None:
+        """Drop all rows; the next comparison refills them."""
         ...

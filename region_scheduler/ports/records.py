@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Protocol
 
 from region_scheduler.domain.admission import Admission
-from region_scheduler.domain.ids import TaskId
+from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.run import Region, Run, Zone
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import SCHEMA, Json
+from region_scheduler.domain.tenant import Tenant
 from region_scheduler.ports.consistency import Deciding, Suggesting
 from region_scheduler.ports.documents import Documents
 from region_scheduler.ports.tasks import TaskStore
@@ -37,6 +38,18 @@ class RunStore(Documents[Run], Protocol):
         """Return the unended runs of a zone, oldest first."""
         ...
 
+    def ids(self) -> Suggesting[list[RunId]]:
+        """Return the ids of all runs."""
+        ...
+
+    def unended_of(self, tenant: str, limit: int) -> Deciding[int]:
+        """Count the unended runs of `tenant`, up to `limit`."""
+        ...
+
+    def since_of(self, tenant: str, since: datetime, limit: int) -> Deciding[int]:
+        """Count the runs of `tenant` that were created since an instant, up to `limit`."""
+        ...
+
 
 class ZoneStore(Documents[Zone], Protocol):
     """Landing zones."""
@@ -47,6 +60,10 @@ class ZoneStore(Documents[Zone], Protocol):
 
     def held(self) -> Deciding[list[Zone]]:
         """Return the zones that name an active run."""
+        ...
+
+    def count_of(self, tenant: str, limit: int) -> Deciding[int]:
+        """Count the zones of `tenant`, up to `limit`."""
         ...
 
 
@@ -160,9 +177,26 @@ class AnswerStore(Documents[Answer], Protocol):
         ...
 
 
+class TenantStore(Documents[Tenant], Protocol):
+    """Customers."""
+
+    def all(self) -> Suggesting[list[Tenant]]:
+        """Return every tenant that has a document, by name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """Who did what, when, to which thing; append-only."""
+    """Who did what, when, to which thing, why, and from where; never changed once it is there.
+
+    Attributes:
+        actor: Who, e.g. `operator:anna`.
+        action: What, e.g. `runs.cancel`.
+        thing: To which: an id.
+        detail: What of it changed.
+        why: In the actor's own words.
+        source: From where: the surface and the machine.
+    """
 
     id: str
     rev: str = ""
@@ -171,11 +205,13 @@ class AuditEntry:
     action: str
     thing: str
     detail: str = ""
+    why: str = ""
+    source: str = ""
     at: datetime
 
 
 class AuditStore(Documents[AuditEntry], Protocol):
-    """What people did."""
+    """What people did; entries are only ever inserted."""
 
     def recent(self, limit: int) -> Suggesting[list[AuditEntry]]:
         """Return entries, newest first."""
@@ -228,6 +264,11 @@ class GraphStores(Protocol):
     @property
     def answers(self) -> AnswerStore:
         """Approvals and events."""
+        ...
+
+    @property
+    def tenants(self) -> TenantStore:
+        """Customers."""
         ...
 
     @property

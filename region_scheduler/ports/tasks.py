@@ -60,6 +60,14 @@ class TaskStore(Documents[Task], Protocol):
         """Return ready and doubtful tasks of `region`, longest remaining path first."""
         ...
 
+    def marks_claimable(self, region: str) -> Suggesting[Mapping[TaskId, int]]:
+        """Return the `seq` of every ready or doubtful task of `region`."""
+        ...
+
+    def marks_of_run(self, run: RunId, region: str) -> Suggesting[Mapping[TaskId, int]]:
+        """Return the `seq` of every task of `run` that is in `region`."""
+        ...
+
     def unlocked_by(self, completed: Sequence[TaskId]) -> Deciding[list[Unlockable]]:
         """Return the pending dependents of `completed` that now have all they need."""
         ...
@@ -76,7 +84,7 @@ class TaskStore(Documents[Task], Protocol):
         """Return the claimed and running tasks, of any region, that `holders` hold."""
         ...
 
-    def in_flight(self, region: str) -> Suggesting[InFlight]:
+    def in_flight(self, region: str) -> Deciding[InFlight]:
         """Count what is claimed or running in `region`."""
         ...
 

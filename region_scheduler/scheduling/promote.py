@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.tenant import Level
 from region_scheduler.ports.backlog import BacklogRow
 
 
@@ -22,28 +25,118 @@ def promotable(workers: Sequence[Instance], look_ahead: int, in_flight: int) -> 
     return max(0, capacity * (1 + look_ahead) - in_flight)
 
 
-def pick(
-    rows: Sequence[BacklogRow], slots: Mapping[str, Sequence[Slot]], count: int
-) -> list[BacklogRow]:
-    """Return the first `count` rows whose locks look free, each lock given to one taker a unit.
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """A tenant with tasks that wait in this region.
 
-    Small tasks pass a big one that waits for a lock. A stale view costs a conflict, no mistake.
+    Attributes:
+        level: What its subscription is worth.
+        in_flight: How many tasks it has claimed and running here.
     """
-    free = {name: _units_open(units) for name, units in slots.items()}
-    picked: list[BacklogRow] = []
-    for row in rows:
-        if len(picked) == count:
+
+    level: Level
+    in_flight: int = 0
+
+    def rank(self, picked: int) -> tuple[bool, float]:
+        """Return how it stands with `picked` more in flight: the least comes next."""
+        count = self.in_flight + picked
+        return count >= self.level.floor, count / self.level.weight
+
+    def may_have(self, count: int) -> int:
+        """Return how many of `count` more it may have under its own bound."""
+        most = self.level.in_flight_max
+        return count if most is None else max(0, min(count, most - self.in_flight))
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What is to be promoted, best first.
+
+    Attributes:
+        short: Tenants whose rows ran out before their turn was over.
+    """
+
+    rows: tuple[BacklogRow, ...]
+    short: frozenset[str]
+
+
+def shares(claimants: Mapping[str, Claimant], count: int) -> dict[str, int]:
+    """Return how many of `count` tasks each tenant gets if all have enough that can run."""
+    given = dict.fromkeys(claimants, 0)
+    turns = _turns(claimants)
+    for _ in range(count):
+        if not turns:
             break
+        _, name = heappop(turns)
+        given[name] += 1
+        _again(turns, claimants, name, given[name])
+    return given
+
+
+def pick(
+    rows: Sequence[BacklogRow],
+    slots: Mapping[str, Sequence[Slot]],
+    count: int,
+    claimants: Mapping[str, Claimant],
+) -> Picked:
+    """Return the `count` rows to promote, tenants taking turns by weight, floors first.
+
+    A tenant's rows come in the order given. Only rows whose locks look free are taken, each lock
+    given to one taker a unit: small tasks pass a big one that waits for a lock. A stale view costs
+    a conflict, no mistake.
+    """
+    waiting: dict[str, list[BacklogRow]] = {name: [] for name in claimants}
+    for row in reversed(rows):
+        waiting[row.tenant].append(row)
+    free = {name: _units_open(units) for name, units in slots.items()}
+    turns, given = _turns(claimants), dict.fromkeys(claimants, 0)
+    picked: list[BacklogRow] = []
+    short: set[str] = set()
+    while turns and len(picked) < count:
+        _, name = heappop(turns)
+        found = _next_free(waiting[name], slots, free)
+        if found is None:
+            short.add(name)
+            continue
+        picked.append(found)
+        given[name] += 1
+        _again(turns, claimants, name, given[name])
+    return Picked(tuple(picked), frozenset(short))
+
+
+def _turns(claimants: Mapping[str, Claimant]) -> list[tuple[tuple[bool, float], str]]:
+    turns = [(c.rank(0), name) for name, c in claimants.items() if c.may_have(1)]
+    heapify(turns)
+    return turns
+
+
+def _again(
+    turns: list[tuple[tuple[bool, float], str]],
+    claimants: Mapping[str, Claimant],
+    name: str,
+    given: int,
+) -> None:
+    """Let a tenant that was given its `given`th wait for its next turn, if it may have one."""
+    if claimants[name].may_have(given + 1) > given:
+        heappush(turns, (claimants[name].rank(given), name))
+
+
+def _next_free(
+    waiting: list[BacklogRow], slots: Mapping[str, Sequence[Slot]], free: dict[str, int]
+) -> BacklogRow | None:
+    """Take rows off the end of `waiting` until one has its locks free, and take those."""
+    while waiting:
+        row = waiting.pop()
         wanted = Counter(row.locks)
         own = {
             name: sum(1 for unit in slots.get(name, ()) if _is_own(unit, row)) for name in wanted
         }
         if all(free.get(name, n) + own[name] >= n for name, n in wanted.items()):
-            picked.append(row)
             for name, n in wanted.items():
                 if name in free:
                     free[name] -= max(0, n - own[name])
-    return picked
+            return row
+    return None
 
 
 def waits_for(row: BacklogRow, slots: Mapping[str, Sequence[Slot]]) -> str:

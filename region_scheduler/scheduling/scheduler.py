@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from region_scheduler.commit.gate import Change, Fate, commit
 from region_scheduler.domain.ids import ClaimId, TaskId
@@ -13,10 +15,12 @@ from region_scheduler.domain.run import Region, RegionStatus
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import CLAIMABLE
 from region_scheduler.domain.task import SCHEMA, Task
+from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
 from region_scheduler.errors import LostRace
+from region_scheduler.identity.tenants import levels_of
 from region_scheduler.membership.keeper import LeaseKeeper
-from region_scheduler.ports.backlog import Backlog, BacklogRow
+from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata, TaskRow
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Chance, Clock, Ids
@@ -25,10 +29,13 @@ from region_scheduler.resources.assign import (
     assign_slots,
     is_made,
     slots_of,
-    units_wanted,
 )
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
-from region_scheduler.scheduling.promote import pick, promotable
+from region_scheduler.scheduling.promote import Claimant, pick, promotable, shares
+
+_SPARE: Final = 16
+"""Rows of a tenant that are looked at beyond its share, in case locks keep some back."""
+_DEEPER: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +46,19 @@ class SchedulerSettings:
         region: The region.
         look_ahead: Tasks that wait in the queue for each worker slot.
         batch_max: Most tasks promoted in one tick.
-        scan_limit: Most ready tasks looked at in one tick.
+        in_flight_max: Most claimed and running tasks of the region.
+        scan_limit: Most ready tasks looked at in one tick, and rows of one tenant.
+        level_default: Of tenants that have no document.
         back_off_s: Least pause of a task that lost a slot; jittered up to four times that.
     """
 
     region: str
     look_ahead: int = 1
     batch_max: int = 200
+    in_flight_max: int = 10_000
     scan_limit: int = 2_000
     back_off_s: float = 0.1
+    level_default: Level = LEVEL_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,7 @@ class Scheduler:
         settings: Of this region.
         graph: The graph store; suggestions come from the local follower.
         backlog: This region's backlog.
+        metadata: The attributes of this region's tasks.
         queue: This region's queues.
         keeper: This process's lease; without it nothing is claimed.
         timings: Lease arithmetic.
@@ -84,6 +96,7 @@ class Scheduler:
         settings: SchedulerSettings,
         graph: GraphStores,
         backlog: Backlog,
+        metadata: Metadata,
         queue: TaskQueue,
         keeper: LeaseKeeper,
         timings: LeaseTimings,
@@ -94,6 +107,7 @@ class Scheduler:
         self._settings = settings
         self._graph = graph
         self._backlog = backlog
+        self._metadata = metadata
         self._queue = queue
         self._keeper = keeper
         self._timings = timings
@@ -111,8 +125,7 @@ class Scheduler:
         if not self._keeper.may_act() or not self._may_claim():
             return Promoted(slow)
         self._discover()
-        count = min(self._room(), self._settings.batch_max)
-        rows = self._choose(count) if count else []
+        rows = self._choose()
         if not rows:
             return Promoted(self._next_wait())
         claimed, losers, spent = self._claim(rows)
@@ -122,6 +135,7 @@ class Scheduler:
         self._give_back(lost)
         # What only keeps books comes last: if it fails, no claim has to wait for its time-out.
         self._backlog.remove(spent)
+        self._note([*claimed, *losers])
         self._record(losers, lost)
         return Promoted(self._next_wait(), tuple(t.id for t in dispatched), len(losers), len(lost))
 
@@ -130,26 +144,52 @@ class Scheduler:
         return isinstance(region, Region) and region.status is RegionStatus.ACTIVE
 
     def _discover(self) -> None:
-        ready = self._graph.tasks.claimable(self._settings.region, self._settings.scan_limit)
-        rows = [backlog_row(task) for task in ready if task.schema == SCHEMA]
-        if rows:
-            self._backlog.add(rows, self._now_s())
+        """Take over what became ready, whoever admitted it."""
+        found = self._graph.tasks.claimable(self._settings.region, self._settings.scan_limit)
+        ready = [task for task in found if task.schema == SCHEMA]
+        if ready:
+            self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
+            self._note(ready)
 
-    def _room(self) -> int:
-        region = self._settings.region
-        workers = self._graph.instances.workers(region)
-        in_flight = self._graph.tasks.in_flight(region).total
-        return promotable(workers, self._settings.look_ahead, in_flight)
+    def _note(self, tasks: Sequence[Task]) -> None:
+        """Keep the attributes of this region's tasks up to date with what was read or written."""
+        mine = [TaskRow.of(task) for task in tasks if task.region == self._settings.region]
+        if mine:
+            self._metadata.record(mine)
 
-    def _choose(self, count: int) -> list[BacklogRow]:
-        """Return the best rows whose locks look free; look deeper when locks keep many back."""
-        depth = 4 * count + 64
+    def _room(self, in_flight: int) -> int:
+        workers = self._graph.instances.workers(self._settings.region)
+        room = promotable(workers, self._settings.look_ahead, in_flight)
+        cap = self._settings.in_flight_max - in_flight
+        return max(0, min(room, cap, self._settings.batch_max))
+
+    def _choose(self) -> Sequence[BacklogRow]:
+        """Return the rows to promote: of each tenant, by its share, the best whose locks look free.
+
+        Where locks keep many back, it looks deeper.
+        """
+        in_flight = self._graph.tasks.in_flight(self._settings.region)
+        count = self._room(in_flight.total)
+        tenants = self._backlog.tenants() if count else []
+        if not tenants:
+            return ()
+        levels = levels_of(self._graph.tenants, tenants, self._settings.level_default)
+        claimants = {
+            name: Claimant(levels[name], in_flight.by_tenant.get(name, 0)) for name in tenants
+        }
+        asked = {
+            name: share + _SPARE if claimants[name].may_have(1) else 0
+            for name, share in shares(claimants, count).items()
+        }
+        limit = self._settings.scan_limit
         while True:
-            rows = self._backlog.top(depth, self._now_s())
-            picked = pick(rows, self._slots_seen(rows), count)
-            if len(picked) == count or len(rows) < depth or depth >= self._settings.scan_limit:
-                return picked
-            depth = min(4 * depth, self._settings.scan_limit)
+            rows = self._backlog.top(asked, self._now_s())
+            picked = pick(rows, self._slots_seen(rows), count, claimants)
+            found = Counter(row.tenant for row in rows)
+            cut = [n for n in picked.short if asked[n] <= found[n] < limit]
+            if not cut:
+                return picked.rows
+            asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
 
     def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
         names = sorted({name for row in rows for name in row.locks})
@@ -223,11 +263,12 @@ class Scheduler:
         """Put the loser's own task back: no retry is spent, and it rests for a jittered while."""
         returned = self._requeue([(a.task, _why_lost(a)) for a in lost])
         now_s, pause = self._now_s(), self._settings.back_off_s
-        self._backlog.add([backlog_row(task) for task in returned], now_s)
+        self._backlog.add([BacklogRow.of(task) for task in returned], now_s)
         for task in returned:
             factor = min(4, 1 + task.slots_lost)
             until_s = now_s + self._chance.uniform(pause, pause * factor)
             self._backlog.rest(task.id, task.seq, until_s)
+        self._note(returned)
 
     def _requeue(self, tasks: Sequence[tuple[Task, str]]) -> list[Task]:
         stamp = Stamp(self._keeper.instance.id, self._clock.now())
@@ -256,19 +297,3 @@ def _why_lost(assignment: Assignment) -> str:
     if assignment.winner:
         return f"{LOCK_LOST}{assignment.lost} is held by {assignment.winner}"
     return f"the slots of {assignment.lost} did not answer"
-
-
-def backlog_row(task: Task) -> BacklogRow:
-    """Return the backlog's row of a claimable task."""
-    return BacklogRow(
-        task=task.id,
-        run=task.run,
-        tenant=task.tenant,
-        pool=task.spec.pool,
-        seq=task.seq,
-        priority=task.spec.priority,
-        delay_tolerance_s=task.spec.delay_tolerance_s,
-        remaining_s=task.spec.remaining_s,
-        locks=tuple(need.resource for need in units_wanted(task)),
-        rest_s=task.retry_after_s,
-    )

@@ -44,9 +44,13 @@ class Kind(StrEnum):
 _WRITES: Final = frozenset(
     {
         "backlog.add",
+        "backlog.clear",
+        "backlog.prepare",
         "backlog.remove",
         "backlog.rest",
+        "metadata.clear",
         "metadata.record",
+        "metadata.remove",
         "queue.publish",
         "tasks.insert_edges",
     }

@@ -230,6 +230,7 @@ class World:
         for region in self.regions.values():
             self.perform(region, region.services.cluster_manager.tick)
             self.perform(region, region.services.reconciler.tick)
+            self.perform(region, region.services.mender.tick)
             self.perform(region, region.services.resource_manager.tick)
             self.perform(region, region.services.scheduler.tick)
 

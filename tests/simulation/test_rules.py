@@ -175,8 +175,8 @@ def test_a_region_without_its_document_claims_nothing(world: World) -> None:
     nowhere = region_services(
         ports, SchedulerSettings("nowhere"), world.timings, region.services.keeper
     )
-    plan = a_plan([spec("a", "nowhere", allowed_regions=("nowhere",))], regions=("nowhere",))
-    admit(world, plan)
+    task = spec("a", "nowhere", allowed_regions=("nowhere",))
+    admit(world, a_plan([task], regions=(*REGIONS, "nowhere")))
 
     assert nowhere.scheduler.tick().dispatched == ()
 

@@ -132,7 +132,12 @@ def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value, builtin_types=(datetime,))
 
 
+def instant(value: datetime) -> str:
+    """Return an instant as documents have it."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
 def _instant(value: Any) -> str:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds")
+        return instant(value)
     raise TypeError(f"{type(value).__name__} has no JSON")

@@ -28,6 +28,7 @@ from region_scheduler.drivers.arango.records import (
     ArangoRegions,
     ArangoRuns,
     ArangoSlots,
+    ArangoTenants,
     ArangoZones,
 )
 from region_scheduler.drivers.arango.schema import Replication, prepare
@@ -95,6 +96,7 @@ class ArangoGraph:
         self.admissions = ArangoAdmissions(db, queries)
         self.conflicts = ArangoConflicts(db, queries)
         self.answers = ArangoAnswers(db, queries)
+        self.tenants = ArangoTenants(db, queries)
         self.audit = ArangoAudit(db, queries)
 
     def close(self) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from arango.database import StandardDatabase
 
 from region_scheduler.domain.admission import Admission
-from region_scheduler.domain.ids import TaskId
+from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.run import Region, Run, Zone
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import RUN_ENDED, RunState
-from region_scheduler.drivers.arango.codec import Codec
+from region_scheduler.domain.tenant import Tenant
+from region_scheduler.drivers.arango.codec import Codec, instant
 from region_scheduler.drivers.arango.documents import ArangoDocuments
 from region_scheduler.drivers.arango.query import Queries
 from region_scheduler.ports.records import Answer, AuditEntry, Conflict
@@ -39,6 +41,22 @@ class ArangoRuns(ArangoDocuments[Run]):
         """Return the unended runs of a zone, oldest first."""
         return self.listed("runs_of_zone", zone=zone, states=_UNENDED)
 
+    def ids(self) -> list[RunId]:
+        """Return the ids of all runs."""
+        return [RunId(id_) for id_ in self._queries.rows("runs_ids")]
+
+    def unended_of(self, tenant: str, limit: int) -> int:
+        """Count the unended runs of `tenant`, up to `limit`."""
+        question = "runs_unended_of_tenant"
+        (count,) = self._queries.rows(question, tenant=tenant, states=_UNENDED, limit=limit)
+        return int(count)
+
+    def since_of(self, tenant: str, since: datetime, limit: int) -> int:
+        """Count the runs of `tenant` that were created since an instant, up to `limit`."""
+        question = "runs_since_of_tenant"
+        (count,) = self._queries.rows(question, tenant=tenant, since=instant(since), limit=limit)
+        return int(count)
+
 
 class ArangoZones(ArangoDocuments[Zone]):
     """Landing zones."""
@@ -53,6 +71,11 @@ class ArangoZones(ArangoDocuments[Zone]):
     def held(self) -> list[Zone]:
         """Return the zones that name an active run."""
         return self.listed("zones_held")
+
+    def count_of(self, tenant: str, limit: int) -> int:
+        """Count the zones of `tenant`, up to `limit`."""
+        (count,) = self._queries.rows("zones_of_tenant", tenant=tenant, limit=limit)
+        return int(count)
 
 
 class ArangoRegions(ArangoDocuments[Region]):
@@ -135,6 +158,17 @@ class ArangoAnswers(ArangoDocuments[Answer]):
     def for_tasks(self, tasks: Sequence[TaskId]) -> list[Answer]:
         """Return all answers recorded for `tasks`, oldest first."""
         return self.listed("answers_for", tasks=list(tasks))
+
+
+class ArangoTenants(ArangoDocuments[Tenant]):
+    """Customers."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Tenant, "tenants"))
+
+    def all(self) -> list[Tenant]:
+        """Return every tenant that has a document, by name."""
+        return self.listed("tenants_all")
 
 
 class ArangoAudit(ArangoDocuments[AuditEntry]):

@@ -21,7 +21,13 @@ _NOT_HERE_YET: Final = frozenset({1202, 1203, 1228})
 
 INDEXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "zones": (("tenant", "name"), ("active_run",)),
-    "runs": (("state",), ("created_at",), ("zone", "state")),
+    "runs": (
+        ("state",),
+        ("created_at",),
+        ("zone", "state"),
+        ("tenant", "state"),
+        ("tenant", "created_at"),
+    ),
     TASKS: (
         ("region", "state", "spec.remaining_s"),
         ("run", "state"),
@@ -34,6 +40,7 @@ INDEXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "regions": (),
     "conflicts": (("at",),),
     "answers": (("task",),),
+    "tenants": (),
     "audit": (("at",),),
     _SCHEMA: (),
 }

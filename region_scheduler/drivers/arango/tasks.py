@@ -35,6 +35,14 @@ class ArangoTasks(ArangoDocuments[Task]):
         """Return ready and doubtful tasks of `region`, longest remaining path first."""
         return self.listed("claimable", region=region, limit=limit)
 
+    def marks_claimable(self, region: str) -> Mapping[TaskId, int]:
+        """Return the `seq` of every ready or doubtful task of `region`."""
+        return dict(self._queries.rows("marks_claimable", region=region))
+
+    def marks_of_run(self, run: RunId, region: str) -> Mapping[TaskId, int]:
+        """Return the `seq` of every task of `run` that is in `region`."""
+        return dict(self._queries.rows("marks_of_run", run=run, region=region))
+
     def unlocked_by(self, completed: Sequence[TaskId]) -> list[Unlockable]:
         """Return the pending dependents of `completed` that now have all they need."""
         return self._unlockable(self.listed("unlocks", completed=list(completed)))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
 
-from sqlalchemy import Engine, bindparam, delete, func, select, update
+from sqlalchemy import Engine, delete, func, select, update
 
 from region_scheduler.domain.ids import TaskId
 from region_scheduler.drivers.sql.engine import reading, writing
-from region_scheduler.drivers.sql.tables import PROMOTION_ORDER, backlog
-from region_scheduler.drivers.sql.upsert import newer_upsert
+from region_scheduler.drivers.sql.schema import prepare
+from region_scheduler.drivers.sql.tables import backlog
+from region_scheduler.drivers.sql.top import FIELDS, PARTS_MAX, best_rows
+from region_scheduler.drivers.sql.upsert import newer_upsert, older_delete
 from region_scheduler.ports.backlog import BacklogRow
-
-_FIELDS: Final = tuple(
-    field.name for field in dataclasses.fields(BacklogRow) if field.name != "rest_s"
-)
-_COLUMNS: Final = tuple(backlog.c[name] for name in _FIELDS)
 
 
 class SqlBacklog:
@@ -25,10 +23,21 @@ class SqlBacklog:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._upsert = newer_upsert(engine, backlog)
+        self._upsert = newer_upsert(
+            engine, backlog, kept=("due_s", "rests_until_s"), while_same="spell"
+        )
+
+    def prepare(self) -> None:
+        """Make the store if it is missing.
+
+        Raises:
+            Misconfigured: It is damaged, or of a newer version.
+            Unavailable: No answer.
+        """
+        prepare(self._engine)
 
     def add(self, rows: Sequence[BacklogRow], now_s: float) -> None:
-        """Put rows in; only a higher `seq` replaces, and only then the due time starts anew.
+        """Put rows in; only a higher `seq` replaces, and only a new spell starts the due time anew.
 
         Raises:
             Unavailable: Nothing was written.
@@ -41,26 +50,27 @@ class SqlBacklog:
         with writing(self._engine) as connection:
             connection.execute(self._upsert, values)
 
-    def top(self, count: int, now_s: float, exclude: Sequence[TaskId] = ()) -> list[BacklogRow]:
-        """Return the `count` rows to promote next, best first, resting and excluded ones left out.
+    def tenants(self) -> list[str]:
+        """Return the tenants that have rows, in a fixed order.
 
         Raises:
             Unavailable: No answer.
         """
-        if count <= 0:
-            return []
-        left_out = frozenset(exclude)
-        query = (
-            select(*_COLUMNS)
-            .where(backlog.c.rests_until_s <= now_s)
-            .order_by(*PROMOTION_ORDER)
-            # As many more as could be left out: one range of the index, no list in the statement.
-            .limit(count + len(left_out))
-        )
         with reading(self._engine) as connection:
-            found = connection.execute(query).all()
-        rows = [BacklogRow(**row._mapping) for row in found if row.task not in left_out]
-        return rows[:count]
+            return list(connection.execute(_tenants()).scalars())
+
+    def top(self, shares: Mapping[str, int], now_s: float) -> list[BacklogRow]:
+        """Return each tenant's rows to promote next, best first, at most its share of them.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        asked = iter([(tenant, count) for tenant, count in shares.items() if count > 0])
+        rows: list[BacklogRow] = []
+        with reading(self._engine) as connection:
+            while part := list(islice(asked, PARTS_MAX)):
+                rows += best_rows(connection, part, now_s)
+        return rows
 
     def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:
         """Drop (task, seq) rows whose `seq` is not higher than the one given.
@@ -71,12 +81,9 @@ class SqlBacklog:
         """
         if not rows:
             return
-        statement = delete(backlog).where(
-            backlog.c.task == bindparam("of_task"), backlog.c.seq <= bindparam("of_seq")
-        )
         values = [{"of_task": task, "of_seq": seq} for task, seq in sorted(rows)]
         with writing(self._engine) as connection:
-            connection.execute(statement, values)
+            connection.execute(older_delete(backlog), values)
 
     def rest(self, task: TaskId, seq: int, until_s: float) -> None:
         """Let a row rest until an instant, unless it has a higher `seq` by now.
@@ -104,6 +111,16 @@ class SqlBacklog:
             found: float | None = connection.execute(query).scalar()
         return found
 
+    def marks(self) -> Mapping[TaskId, int]:
+        """Return the `seq` of every row.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(backlog.c.task, backlog.c.seq))
+            return {TaskId(task): seq for task, seq in rows}
+
     def depth(self) -> int:
         """Count the rows.
 
@@ -125,6 +142,16 @@ class SqlBacklog:
 
 
 def _values(row: BacklogRow, now_s: float) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in _FIELDS}
+    values = {name: getattr(row, name) for name in FIELDS}
     due = {"due_s": now_s + row.delay_tolerance_s, "rests_until_s": now_s + row.rest_s}
     return values | due
+
+
+@cache
+def _tenants() -> Any:
+    """Return the question for the distinct tenants: one look into the index for each."""
+    least = select(func.min(backlog.c.tenant).label("tenant"))
+    seen = least.cte("seen", recursive=True)
+    following = least.where(backlog.c.tenant > seen.c.tenant).scalar_subquery()
+    seen = seen.union_all(select(following).where(seen.c.tenant.is_not(None)))
+    return select(seen.c.tenant).where(seen.c.tenant.is_not(None))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, SQLAlchemyError
 
 from region_scheduler.errors import Misconfigured, OutcomeUnknown, Unavailable
 
@@ -18,6 +18,7 @@ BUSY_S: Final = 5.0
 _STATEMENT_S: Final = 15
 _CONNECT_S: Final = 3
 _DEPENDENCY: Final = "relational store"
+_FILE: Final = "file"
 _DAMAGED: Final = ("file is not a database", "malformed")
 
 
@@ -103,12 +104,27 @@ def _open_sqlite(url: str, path: str | None) -> Engine:
     engine = create_engine(url, connect_args={"timeout": BUSY_S}, pool_timeout=BUSY_S)
 
     @event.listens_for(engine, "connect")
-    def set_up(connection: Any, _record: Any) -> None:
+    def set_up(connection: Any, record: Any) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         # Safe against a crash of the process; a power cut costs rows that can be rebuilt.
         connection.execute("PRAGMA synchronous=NORMAL")
+        record.info[_FILE] = _identity(path)
+
+    @event.listens_for(engine, "checkout")
+    def look_again(_connection: Any, record: Any, _proxy: Any) -> None:
+        # What is written into a file that was removed or replaced under us, nobody reads.
+        if record.info[_FILE] != _identity(path):
+            raise DisconnectionError
 
     return engine
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def _is_busy(failed: SQLAlchemyError) -> bool:

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, delete, func, select
 
-from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.drivers.sql.engine import reading, writing
 from region_scheduler.drivers.sql.tables import task_metadata
-from region_scheduler.drivers.sql.upsert import newer_upsert
+from region_scheduler.drivers.sql.upsert import newer_upsert, older_delete
 from region_scheduler.ports.backlog import TaskRow
 
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(TaskRow))
@@ -40,6 +40,40 @@ class SqlMetadata:
         with writing(self._engine) as connection:
             connection.execute(self._upsert, values)
 
+    def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:
+        """Drop (task, seq) rows whose `seq` is not higher than the one given.
+
+        Raises:
+            Unavailable: Nothing was written.
+            OutcomeUnknown: The answer was lost; the same call again is safe.
+        """
+        if not rows:
+            return
+        values = [{"of_task": task, "of_seq": seq} for task, seq in sorted(rows)]
+        with writing(self._engine) as connection:
+            connection.execute(older_delete(task_metadata), values)
+
+    def marks(self, run: RunId) -> Mapping[TaskId, int]:
+        """Return the `seq` of every row of `run`.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        query = select(task_metadata.c.task, task_metadata.c.seq).where(task_metadata.c.run == run)
+        with reading(self._engine) as connection:
+            return {TaskId(task): seq for task, seq in connection.execute(query)}
+
+    def runs_in(self, states: Sequence[str]) -> list[RunId]:
+        """Return the runs that have rows in any of `states`.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        run, state = task_metadata.c.run, task_metadata.c.state
+        query = select(run).where(state.in_(states)).distinct().order_by(run)
+        with reading(self._engine) as connection:
+            return [RunId(run) for run in connection.execute(query).scalars()]
+
     def states(self, run: RunId) -> Mapping[str, int]:
         """Count this region's rows of `run` by state.
 
@@ -62,3 +96,13 @@ class SqlMetadata:
         """
         with reading(self._engine) as connection:
             return connection.execute(select(func.count()).select_from(task_metadata)).scalar_one()
+
+    def clear(self) -> None:
+        """Drop all rows.
+
+        Raises:
+            Unavailable: Nothing was written.
+            OutcomeUnknown: The answer was lost; the same call again is safe.
+        """
+        with writing(self._engine) as connection:
+            connection.execute(delete(task_metadata))

@@ -20,7 +20,7 @@ from region_scheduler.errors import Misconfigured, Unavailable
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """The newest migration; a test holds it to the files."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _LOCK: Final = 0x7265_6769  # one number for all who prepare a PostgreSQL store
@@ -36,6 +36,8 @@ def prepare(engine: Engine) -> None:
         Misconfigured: The file is no store, or was made by a newer version.
         Unavailable: No connection, or another holds it.
     """
+    if _is_ready(engine):
+        return
     with _alone(engine) as connection:
         current = _current(connection)
         if current == HEAD:
@@ -97,6 +99,15 @@ def _alone(engine: Engine) -> Iterator[Connection]:
                 ]
             ) from failed
         raise
+
+
+def _is_ready(engine: Engine) -> bool:
+    """Say whether there is nothing to do, without keeping others from writing."""
+    try:
+        with engine.connect() as connection:
+            return _current(connection) == HEAD
+    except SQLAlchemyError:
+        return False  # why not is found, and told, by the one who prepares
 
 
 def _current(connection: Connection) -> str | None:

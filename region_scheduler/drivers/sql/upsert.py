@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Engine, Table
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Engine, Table, bindparam, case, delete
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import Insert
+from sqlalchemy.sql.dml import Delete, Insert
 
 
-def newer_upsert(engine: Engine, table: Table) -> Insert:
-    """Return the insert that replaces a row of the same task if its own `seq` is higher."""
-    names = [column.name for column in table.columns if not column.primary_key]
-    if engine.dialect.name == "postgresql":
-        on_postgresql = postgresql.insert(table)
-        new = on_postgresql.excluded
-        return on_postgresql.on_conflict_do_update(
-            index_elements=[table.c.task],
-            set_={name: new[name] for name in names},
-            where=new.seq > table.c.seq,
-        )
-    on_sqlite = sqlite.insert(table)
-    new = on_sqlite.excluded
-    return on_sqlite.on_conflict_do_update(
-        index_elements=[table.c.task],
-        set_={name: new[name] for name in names},
-        where=new.seq > table.c.seq,
+def newer_upsert(
+    engine: Engine, table: Table, kept: Iterable[str] = (), while_same: str = ""
+) -> Insert:
+    """Return the insert that replaces a row of the same task if its own `seq` is higher.
+
+    Args:
+        engine: Says which SQL is spoken.
+        table: With the columns `task` and `seq`.
+        kept: Columns that keep the old row's value as long as `while_same` does not change.
+        while_same: A column.
+    """
+    dialect = postgresql if engine.dialect.name == "postgresql" else sqlite
+    insert: postgresql.Insert | sqlite.Insert = dialect.insert(table)
+    new, old = insert.excluded, table.c
+    values: dict[str, Any] = {c.name: new[c.name] for c in table.columns if not c.primary_key}
+    for name in kept:
+        is_same = new[while_same] == old[while_same]
+        values[name] = case((is_same, old[name]), else_=new[name])
+    return insert.on_conflict_do_update(
+        index_elements=[old.task], set_=values, where=new.seq > old.seq
+    )
+
+
+def older_delete(table: Table) -> Delete:
+    """Return the delete of the row of `of_task` unless its `seq` is higher than `of_seq`."""
+    return delete(table).where(
+        table.c.task == bindparam("of_task"), table.c.seq <= bindparam("of_seq")
     )

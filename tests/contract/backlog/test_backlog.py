@@ -30,6 +30,10 @@ def row(name: str, **changed: Any) -> BacklogRow:
     return BacklogRow(**values | changed)
 
 
+def top(backlog: Backlog, count: int, now_s: float, tenant: str = "acme") -> list[BacklogRow]:
+    return backlog.top({tenant: count}, now_s)
+
+
 def names(rows: list[BacklogRow]) -> str:
     return " ".join(found.task.removeprefix("tasks/") for found in rows)
 
@@ -40,6 +44,7 @@ def test_a_row_comes_back_as_it_was_put_in(backlog: Backlog) -> None:
         tenant="acme \\ Ä \0 \ud800 日本",
         pool="big",
         seq=7,
+        spell="1.2",
         priority=-3,
         delay_tolerance_s=1.5,
         remaining_s=2.25,
@@ -48,7 +53,8 @@ def test_a_row_comes_back_as_it_was_put_in(backlog: Backlog) -> None:
 
     backlog.add([whole], NOW)
 
-    assert backlog.top(10, NOW) == [whole]
+    assert top(backlog, 10, NOW, whole.tenant) == [whole]
+    assert backlog.tenants() == [whole.tenant]
 
 
 def test_the_order_is_priority_then_longest_path_then_due_time_then_id(backlog: Backlog) -> None:
@@ -64,8 +70,8 @@ def test_the_order_is_priority_then_longest_path_then_due_time_then_id(backlog: 
     backlog.add([row("first-seen-earlier")], NOW - 1)
 
     order = "urgent long first-seen-earlier B-tie a-tie c-tie z-late"
-    assert names(backlog.top(10, NOW)) == order
-    assert names(backlog.top(3, NOW)) == "urgent long first-seen-earlier"
+    assert names(top(backlog, 10, NOW)) == order
+    assert names(top(backlog, 3, NOW)) == "urgent long first-seen-earlier"
 
 
 def test_with_equal_priority_and_path_the_order_is_first_seen_plus_tolerance(
@@ -76,41 +82,54 @@ def test_with_equal_priority_and_path_the_order_is_first_seen_plus_tolerance(
         backlog.add([row(f"{n:02}", delay_tolerance_s=float(tolerance))], NOW + at)
 
     expected = sorted(range(60), key=lambda n: (sum(seen[n]), n))
-    assert names(backlog.top(60, NOW + 100)) == " ".join(f"{n:02}" for n in expected)
+    assert names(top(backlog, 60, NOW + 100)) == " ".join(f"{n:02}" for n in expected)
 
 
-def test_the_first_sight_counts_while_the_seq_is_the_same(backlog: Backlog) -> None:
-    backlog.add([row("old")], NOW)
+def test_the_first_sight_of_a_spell_counts_whatever_else_changes(backlog: Backlog) -> None:
+    backlog.add([row("old", spell="1.0")], NOW)
     backlog.add([row("young")], NOW + 1)
-    backlog.add([row("old")], NOW + 2)
-    assert names(backlog.top(2, NOW + 3)) == "old young"
+    backlog.add([row("old", spell="1.0")], NOW + 2)
+    backlog.add([row("old", spell="1.0", seq=2)], NOW + 3)
+    assert names(top(backlog, 2, NOW + 3)) == "old young"
 
-    backlog.add([row("old", seq=2)], NOW + 3)
-    assert names(backlog.top(2, NOW + 3)) == "young old"
+    backlog.add([row("old", spell="1.1", seq=3)], NOW + 3)
+    assert names(top(backlog, 2, NOW + 3)) == "young old"
+
+
+def test_a_row_goes_on_resting_while_its_spell_lasts(backlog: Backlog) -> None:
+    backlog.add([row("a", rest_s=30)], NOW)
+
+    backlog.add([row("a", rest_s=30, seq=2, priority=9)], NOW + 20)
+    assert names(top(backlog, 1, NOW + 29)) == ""
+    assert [found.priority for found in top(backlog, 1, NOW + 30)] == [9]
+
+    backlog.add([row("a", seq=3, spell="1.1", rest_s=5)], NOW + 30)
+    assert names(top(backlog, 1, NOW + 34)) == ""
+    assert names(top(backlog, 1, NOW + 35)) == "a"
 
 
 def test_only_a_higher_seq_replaces(backlog: Backlog) -> None:
     backlog.add([row("a", seq=5, priority=5)], NOW)
     backlog.add([row("a", seq=4, priority=4), row("a", seq=5, priority=9)], NOW)
-    assert [found.priority for found in backlog.top(2, NOW)] == [5]
+    assert [found.priority for found in top(backlog, 2, NOW)] == [5]
 
     backlog.add([row("a", seq=6, priority=1)], NOW)
-    assert [(found.seq, found.priority) for found in backlog.top(2, NOW)] == [(6, 1)]
+    assert [(found.seq, found.priority) for found in top(backlog, 2, NOW)] == [(6, 1)]
     assert backlog.depth() == 1
 
 
 def test_of_two_rows_of_one_task_in_a_batch_the_higher_seq_stays(backlog: Backlog) -> None:
     backlog.add([row("a", seq=3), row("a", seq=9), row("a", seq=6)], NOW)
 
-    assert [found.seq for found in backlog.top(5, NOW)] == [9]
+    assert [found.seq for found in top(backlog, 5, NOW)] == [9]
 
 
 def test_a_row_that_rests_is_left_out_until_its_time(backlog: Backlog) -> None:
     backlog.add([row("tired", rest_s=30, priority=9), row("fit")], NOW)
 
-    assert names(backlog.top(5, NOW)) == "fit"
-    assert names(backlog.top(5, NOW + 29.9)) == "fit"
-    assert names(backlog.top(5, NOW + 30)) == "tired fit"
+    assert names(top(backlog, 5, NOW)) == "fit"
+    assert names(top(backlog, 5, NOW + 29.9)) == "fit"
+    assert names(top(backlog, 5, NOW + 30)) == "tired fit"
 
 
 def test_the_next_due_time_is_that_of_the_row_that_rests_shortest(backlog: Backlog) -> None:
@@ -130,16 +149,42 @@ def test_a_row_can_be_sent_to_rest_and_a_newer_one_is_not(backlog: Backlog) -> N
     backlog.rest(TaskId("tasks/b"), 2, NOW + 60)
     backlog.rest(TaskId("tasks/nobody"), 2, NOW + 60)
 
-    assert names(backlog.top(5, NOW)) == "a c"
-    assert names(backlog.top(5, NOW + 60)) == "a b c"
+    assert names(top(backlog, 5, NOW)) == "a c"
+    assert names(top(backlog, 5, NOW + 60)) == "a b c"
 
 
-def test_excluded_rows_are_left_out_and_others_take_their_places(backlog: Backlog) -> None:
-    backlog.add([row(f"{n:04}") for n in range(2500)], NOW)
-    out = [TaskId(f"tasks/{n:04}") for n in range(2000)] + [TaskId("tasks/nobody")]
+def test_each_tenant_gets_its_share_of_its_own_best(backlog: Backlog) -> None:
+    tenants = [f"tenant-{n:03}" for n in range(250)]
+    backlog.add([row(f"{t}-{n}", tenant=t, priority=n) for t in tenants for n in range(3)], NOW)
+    backlog.add([row("rests", tenant="zz", rest_s=9)], NOW)
+    shares = {tenant: n % 3 for n, tenant in enumerate(tenants)} | {"zz": 5, "nobody": 5}
 
-    assert names(backlog.top(3, NOW, exclude=out)) == "2000 2001 2002"
-    assert backlog.top(0, NOW) == []
+    found = backlog.top(shares, NOW)
+
+    assert backlog.tenants() == [*tenants, "zz"]
+    wanted = [f"{t}-{2 - n}" for t in tenants for n in range(shares[t])]
+    assert names(found) == " ".join(wanted)
+    assert backlog.top({}, NOW) == []
+    assert top(backlog, 0, NOW) == []
+
+
+def test_tenants_are_told_apart_and_ordered_byte_by_byte(backlog: Backlog) -> None:
+    tenants = ["", "A", "Z", "\\", "a", "a\0", "ä", "日本"]
+    assert backlog.tenants() == []
+
+    backlog.add([row(f"{n}", tenant=tenant) for n, tenant in enumerate(tenants)], NOW)
+
+    assert set(backlog.tenants()) == set(tenants)
+    assert len(backlog.tenants()) == len(tenants)
+    assert [top(backlog, 9, NOW, t)[0].tenant for t in tenants] == tenants
+
+
+def test_marks_tell_the_seq_of_every_row(backlog: Backlog) -> None:
+    assert backlog.marks() == {}
+
+    backlog.add([row("a", seq=3), row("b", rest_s=99, tenant="other")], NOW)
+
+    assert backlog.marks() == {TaskId("tasks/a"): 3, TaskId("tasks/b"): 1}
 
 
 def test_a_row_is_removed_unless_its_seq_is_higher(backlog: Backlog) -> None:
@@ -147,7 +192,7 @@ def test_a_row_is_removed_unless_its_seq_is_higher(backlog: Backlog) -> None:
 
     backlog.remove([(TaskId("tasks/a"), 2), (TaskId("tasks/b"), 3), (TaskId("tasks/c"), 9)])
 
-    assert names(backlog.top(5, NOW)) == "a"
+    assert names(top(backlog, 5, NOW)) == "a"
     assert backlog.depth() == 1
 
 
@@ -180,7 +225,7 @@ def test_threads_that_write_the_same_rows_at_once_all_succeed_and_the_highest_se
             rows = [row(f"{n:02}", seq=seq) for n in range(50)]
             for _ in range(5):
                 backlog.add(rows if seq % 2 else rows[::-1], NOW)
-                backlog.top(10, NOW)
+                top(backlog, 10, NOW)
                 backlog.remove([(rows[0].task, seq - 1)])
         except RegionSchedulerError as failed:
             failures.append(failed)
@@ -192,4 +237,4 @@ def test_threads_that_write_the_same_rows_at_once_all_succeed_and_the_highest_se
         thread.join()
 
     assert failures == []
-    assert {found.seq for found in backlog.top(50, NOW)} == {6}
+    assert {found.seq for found in top(backlog, 50, NOW)} == {6}

@@ -33,7 +33,9 @@ def row(key: str, **changed: Any) -> TaskRow:
         "cap_s": 4.0,
         "retry_limit": 3,
         "retries_used": 0,
-        "locks": ("a", "b"),
+        "losses_limit": 5,
+        "losses": 1,
+        "requirements": {"a": 1, "b": 2},
     }
     return TaskRow(**values | changed)
 
@@ -57,7 +59,9 @@ def test_only_a_higher_seq_replaces(metadata: Metadata) -> None:
 
 
 def test_a_row_is_stored_as_it_was_given(metadata: Metadata, engine: Engine) -> None:
-    given = row("a", name="ä \0 \ud800 \\0041", tenant="\\", locks=("\0",), retries_used=2)
+    given = row(
+        "a", name="ä \0 \ud800 \\0041", tenant="\\", requirements={"\0 ä": 3}, retries_used=2
+    )
 
     metadata.record([given])
 
@@ -71,3 +75,32 @@ def test_a_batch_with_a_row_that_the_store_refuses_writes_nothing(metadata: Meta
         metadata.record([row("a"), row("b", region=None)])
 
     assert metadata.count() == 0
+
+
+def test_a_row_is_removed_unless_its_seq_is_higher(metadata: Metadata) -> None:
+    metadata.record([row("a", seq=3), row("b", seq=3), row("c", seq=3, run=RunId("other"))])
+
+    metadata.remove([(TaskId("tasks/a"), 2), (TaskId("tasks/b"), 3), (TaskId("tasks/c"), 9)])
+    metadata.remove([])
+
+    assert metadata.marks(RUN) == {TaskId("tasks/a"): 3}
+    assert metadata.marks(RunId("other")) == {}
+
+
+def test_runs_are_found_by_the_states_of_their_rows(metadata: Metadata) -> None:
+    metadata.record(
+        [row("a"), row("b"), row("c", run=RunId("ended"), state="done"), row("d", state="ready")]
+    )
+
+    assert metadata.runs_in(["pending", "ready"]) == [RUN]
+    assert metadata.runs_in(["done"]) == [RunId("ended")]
+    assert metadata.runs_in([]) == []
+
+
+def test_clear_drops_everything(metadata: Metadata) -> None:
+    metadata.record([row("a", seq=9)])
+    metadata.clear()
+    assert metadata.count() == 0
+
+    metadata.record([row("a", seq=1)])
+    assert metadata.marks(RUN) == {TaskId("tasks/a"): 1}

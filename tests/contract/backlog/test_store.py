@@ -59,6 +59,10 @@ def test_a_fresh_store_is_the_same_as_a_migrated_one(url: str, empty_engine: Eng
     assert inspect(empty_engine).get_table_names() == ["alembic_version"]
     upgrade(url)
     assert indexes(empty_engine) == made
+    downgrade(url, "0001")
+    assert "backlog_by_promotion" in "".join(indexes(empty_engine))
+    upgrade(url)
+    assert indexes(empty_engine) == made
     prepare(empty_engine)
     assert SqlBacklog(empty_engine).depth() == 0
 
@@ -103,27 +107,67 @@ def test_many_processes_may_prepare_one_store_at_once(url: str) -> None:
         engine.dispose()
 
 
-def test_the_top_rows_are_one_range_of_an_index(engine: Engine) -> None:
+def plans_of(engine: Engine) -> list[str]:
+    """Return a list that fills with the plan of every question about the backlog from now on."""
     plans: list[str] = []
-    backlog = SqlBacklog(engine)
-    backlog.add([row(f"{n:05}", remaining_s=float(n % 97)) for n in range(3000)], NOW)
 
     @event.listens_for(engine, "before_cursor_execute", retval=True)
     def explain(
         connection: Connection, _cursor: Any, statement: str, parameters: Any, *_rest: Any
     ) -> tuple[str, Any]:
-        if statement.startswith("SELECT backlog.task"):
+        if statement.startswith(("SELECT", "WITH")):
             prefix = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN "
             asked = connection.connection.cursor()
             asked.execute(prefix + statement, parameters)
             plans.append("\n".join(str(line[-1]) for line in asked.fetchall()))
         return statement, parameters
 
-    assert len(backlog.top(100, NOW)) == 100
-    (plan,) = plans
-    assert "backlog_by_promotion" in plan
-    assert "Sort" not in plan
-    assert "TEMP B-TREE" not in plan
+    return plans
+
+
+def test_each_tenants_share_is_one_range_of_an_index(engine: Engine) -> None:
+    tenants = [f"tenant-{n:02}" for n in range(50)]
+    backlog = SqlBacklog(engine)
+    many = [row(f"{n:05}", tenant=tenants[n % 50], remaining_s=n % 97) for n in range(20_000)]
+    backlog.add(many, NOW)
+    with engine.begin() as connection:
+        connection.execute(text("ANALYZE"))  # as the server does by itself
+    plans = plans_of(engine)
+
+    assert len(backlog.top(dict.fromkeys(tenants, 2), NOW)) == 100
+    assert backlog.tenants() == tenants
+
+    shares, distinct = plans
+    # A range for each tenant: written out in one store, an inner loop in the other.
+    assert shares.count("backlog_by_tenant") == (50 if engine.dialect.name == "sqlite" else 1)
+    assert "backlog_by_tenant" in distinct
+    for plan in plans:
+        assert "Sort" not in plan
+        assert "TEMP B-TREE" not in plan
+        assert "Seq Scan" not in plan
+        assert "SCAN backlog" not in plan.replace("SCAN backlog USING COVERING INDEX", "")
+
+
+def test_a_file_that_is_removed_under_a_process_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "region.db"
+    engine = open_engine(f"sqlite:///{path}")
+    backlog = SqlBacklog(engine)
+    backlog.prepare()
+    backlog.add([row("a")], NOW)
+    for file in tmp_path.glob("region.db*"):
+        file.unlink()
+
+    with pytest.raises(Unavailable, match="no such table"):
+        backlog.depth()
+    backlog.prepare()
+    backlog.prepare()
+    assert backlog.depth() == 0
+
+    backlog.add([row("b")], NOW)
+    other = open_engine(f"sqlite:///{path}")
+    assert SqlBacklog(other).depth() == 1, "the process writes where others read"
+    for opened in (engine, other):
+        opened.dispose()
 
 
 def test_a_store_that_is_gone_is_unavailable(engine: Engine, tmp_path: Path) -> None:
@@ -212,7 +256,7 @@ def test_acknowledged_rows_survive_a_kill(tmp_path: Path) -> None:
 
     engine = open_engine(url)
     prepare(engine)
-    rows: list[BacklogRow] = SqlBacklog(engine).top(1000, NOW)
+    rows: list[BacklogRow] = SqlBacklog(engine).top({"acme": 1000}, NOW)
     assert len(rows) == 100
     engine.dispose()
 

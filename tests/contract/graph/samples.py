@@ -22,6 +22,7 @@ from region_scheduler.domain.run import Region, RegionStatus, Run, RunMode, Zone
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import LockNeed, OnLoss, Task, Token, WhenHolderLost
+from region_scheduler.domain.tenant import Level, Quota, Tenant, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.ports.documents import WriteResult
 from region_scheduler.ports.records import Answer, AuditEntry, Conflict
@@ -136,8 +137,24 @@ def an_answer(id_: str = "a1", **more: Any) -> Answer:
 
 
 def an_entry(id_: str = "e1", **more: Any) -> AuditEntry:
-    given: dict[str, Any] = {"actor": TEXT, "action": "cancel", "thing": "run1", "at": AT}
+    given: dict[str, Any] = {
+        "actor": TEXT,
+        "action": "cancel",
+        "thing": "run1",
+        "why": TEXT,
+        "source": "cli on laptop",
+        "at": AT,
+    }
     return AuditEntry(id=id_, **{**given, **more})
+
+
+def a_tenant(name: str = TEXT, **more: Any) -> Tenant:
+    given: dict[str, Any] = {
+        "level": Level("gold", 2.5, 3, 40),
+        "quota": Quota(zones_max=1, runs_a_day_max=2, runs_in_flight_max=None),
+        "created_at": AT,
+    }
+    return Tenant(id=tenant_key(name), name=name, **{**given, **more})
 
 
 _HOLDER: Final = SlotHolder(task_id(RunId("run1"), "x"), Token(3, ClaimId("c")))
@@ -153,6 +170,7 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "admissions": an_admission,
     "conflicts": a_conflict,
     "answers": an_answer,
+    "tenants": a_tenant,
     "audit": an_entry,
 }
 """By the name of the store: a value with as much in it as can be."""

@@ -21,6 +21,7 @@ from tests.contract.graph.samples import (
     a_conflict,
     a_run,
     a_slot,
+    a_tenant,
     a_zone,
     an_admission,
     an_answer,
@@ -43,12 +44,15 @@ PORTS: dict[str, type] = {
     "admissions": records.AdmissionStore,
     "conflicts": records.ConflictStore,
     "answers": records.AnswerStore,
+    "tenants": records.TenantStore,
     "audit": records.AuditStore,
 }
 ID = {name: a_task(name).id for name in "abcd"}
 # Each question, asked so that there is something to see once `fill` has been seen.
 QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "claimable"): lambda s: s.claimable("eu", 5),
+    ("tasks", "marks_claimable"): lambda s: s.marks_claimable("eu"),
+    ("tasks", "marks_of_run"): lambda s: s.marks_of_run(RUN, "eu"),
     ("tasks", "unlocked_by"): lambda s: s.unlocked_by([ID["a"]]),
     ("tasks", "ready"): lambda s: s.ready(RUN, 5),
     ("tasks", "held"): lambda s: s.held("eu"),
@@ -67,8 +71,12 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("runs", "unended"): lambda s: s.unended(),
     ("runs", "recent"): lambda s: s.recent(5),
     ("runs", "of_zone"): lambda s: s.of_zone("z1"),
+    ("runs", "ids"): lambda s: s.ids(),
+    ("runs", "unended_of"): lambda s: s.unended_of("acme", 5),
+    ("runs", "since_of"): lambda s: s.since_of("acme", AT, 5),
     ("zones", "all"): lambda s: s.all(),
     ("zones", "held"): lambda s: s.held(),
+    ("zones", "count_of"): lambda s: s.count_of("acme", 5),
     ("regions", "all"): lambda s: s.all(),
     ("instances", "unfenced"): lambda s: s.unfenced(),
     ("instances", "fenced"): lambda s: s.fenced(),
@@ -79,6 +87,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("admissions", "unfinished"): lambda s: s.unfinished(),
     ("conflicts", "recent"): lambda s: s.recent(5),
     ("answers", "for_tasks"): lambda s: s.for_tasks([ID["a"]]),
+    ("tenants", "all"): lambda s: s.all(),
     ("audit", "recent"): lambda s: s.recent(5),
 }
 
@@ -108,6 +117,7 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "admissions", [an_admission()])
     put(graph, "conflicts", [a_conflict()])
     put(graph, "answers", [an_answer(task=ID["a"])])
+    put(graph, "tenants", [a_tenant()])
     put(graph, "audit", [an_entry()])
 
 

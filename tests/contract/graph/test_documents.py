@@ -182,7 +182,7 @@ def test_a_document_in_a_newer_state_is_left_alone(graph: ArangoGraph) -> None:
 
 def _changed(value: Any) -> Any:
     """Return the value with one attribute changed, whatever kind it is."""
-    texts = {"reason", "detail", "comment", "zone_type", "url", "winner", "body_digest"}
+    texts = {"reason", "detail", "comment", "zone_type", "url", "winner", "body_digest", "name"}
     for name in sorted(texts):
         if hasattr(value, name):
             return replace(value, **{name: "changed"})

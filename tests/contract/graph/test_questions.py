@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -253,3 +254,18 @@ def test_a_run_that_is_not_there_answers_with_nothing(graph: ArangoGraph) -> Non
     assert graph.tasks.order(gone) == []
     assert graph.tasks.critical_path(gone) == []
     assert not graph.tasks.has_active(gone)
+
+
+def test_marks_tell_the_seq_of_what_is_claimable_and_of_a_runs_tasks_by_region(
+    graph: ArangoGraph,
+) -> None:
+    states = {"a": S.DONE, "b": S.READY, "c": S.IN_DOUBT, "d": S.PENDING}
+    tasks = put_graph(graph, [], states)
+    away = replace(a_task("away", spec=a_spec("away", region="us")), region="us")
+    put(graph, "tasks", [away])
+
+    claimable = {tasks[name].id: tasks[name].seq for name in "bc"}
+    assert graph.tasks.marks_claimable("eu") == claimable
+    assert graph.tasks.marks_of_run(RUN, "eu") == {t.id: t.seq for t in tasks.values()}
+    assert graph.tasks.marks_of_run(RUN, "us") == {away.id: away.seq}
+    assert graph.tasks.marks_claimable("us") == {}

@@ -16,6 +16,7 @@ from tests.contract.graph.samples import (
     a_conflict,
     a_run,
     a_slot,
+    a_tenant,
     a_zone,
     an_admission,
     an_answer,
@@ -44,6 +45,31 @@ def test_recent_runs_come_newest_first(graph: ArangoGraph) -> None:
     put(graph, "runs", [a_run(f"run{n}", created_at=AT + n * HALF_S) for n in range(5)])
 
     assert [r.id for r in graph.runs.recent(3)] == ["run4", "run3", "run2"]
+
+
+def test_runs_of_a_tenant_are_counted_up_to_a_limit(graph: ArangoGraph) -> None:
+    runs = [a_run(f"run{n}", tenant="b", created_at=AT + n * HALF_S) for n in range(4)]
+    ended = a_run("ended", tenant="b", state=RunState.DONE, created_at=AT - HALF_S)
+    put(graph, "runs", [*runs, ended, a_run("other", tenant="a")])
+
+    assert [graph.runs.unended_of("b", limit) for limit in (0, 3, 9)] == [0, 3, 4]
+    assert graph.runs.since_of("b", AT + HALF_S, 9) == 3
+    assert graph.runs.since_of("b", AT - SECOND, 9) == 5
+    assert graph.runs.since_of("b", AT - SECOND, 2) == 2
+    assert graph.runs.unended_of("nobody", 9) == 0
+    assert sorted(graph.runs.ids()) == ["ended", "other", "run0", "run1", "run2", "run3"]
+
+
+def test_zones_of_a_tenant_are_counted_up_to_a_limit(graph: ArangoGraph) -> None:
+    put(graph, "zones", [a_zone(f"z{n}") for n in range(3)] + [a_zone("z0", tenant="other")])
+
+    assert [graph.zones.count_of("acme", limit) for limit in (2, 9)] == [2, 3]
+
+
+def test_tenants_come_by_name(graph: ArangoGraph) -> None:
+    put(graph, "tenants", [a_tenant(name) for name in ("zeta", "acme", "mid")])
+
+    assert [t.name for t in graph.tenants.all()] == ["acme", "mid", "zeta"]
 
 
 def test_runs_of_a_zone_are_its_unended_ones_oldest_first(graph: ArangoGraph) -> None:

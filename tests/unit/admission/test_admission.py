@@ -66,7 +66,7 @@ def submitter(world: World, ports: Ports, name: str) -> tuple[LeaseKeeper, Intak
 
 def manager(world: World, ports: Ports, name: str) -> ClusterManager:
     keeper, _ = submitter(world, world.regions[HOME].ports, name)
-    saga = AdmissionSaga(ports.graph, ports.metadata, settler(ports, keeper.instance.id))
+    saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, keeper.instance.id))
     return ClusterManager(ports.graph, saga, keeper)
 
 
@@ -259,7 +259,7 @@ def test_an_epoch_that_was_taken_over_changes_nothing_and_still_names_the_run(
     kill(ports, "slow:1")
     (published,) = manager(world, ports, "live").tick()
 
-    saga = AdmissionSaga(ports.graph, ports.metadata, settler(ports, "slow:1"))
+    saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, "slow:1"))
     assert saga.carry_out(old).id == published.id == whole(ports).id
     (closed,) = ports.graph.admissions.read([old.id])
     assert closed is not None

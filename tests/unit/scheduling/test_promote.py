@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,16 +14,19 @@ from region_scheduler.domain.ids import ClaimId, Incarnation, RunId, TaskId, slo
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.task import Token
+from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.ports.backlog import BacklogRow
-from region_scheduler.scheduling.promote import pick, promotable, waits_for
+from region_scheduler.scheduling.promote import Claimant, pick, promotable, shares, waits_for
 from tests.unit.domain.samples import AT
 
+ALONE = {"acme": Claimant(LEVEL_DEFAULT)}
 
-def row(name: str, *locks: str) -> BacklogRow:
+
+def row(name: str, *locks: str, tenant: str = "acme") -> BacklogRow:
     return BacklogRow(
         task=TaskId(f"tasks/{name}"),
         run=RunId("run1"),
-        tenant="acme",
+        tenant=tenant,
         pool="default",
         seq=1,
         priority=0,
@@ -51,7 +55,7 @@ def _unit(resource: str, number: int, mark: str) -> Slot:
             return slot
 
 
-def names(rows: list[BacklogRow]) -> str:
+def names(rows: Sequence[BacklogRow]) -> str:
     return " ".join(r.task.removeprefix("tasks/") for r in rows)
 
 
@@ -77,11 +81,11 @@ def test_each_unit_goes_to_one_taker_and_small_tasks_pass(
 ) -> None:
     rows = [row("a", "lock"), row("b", "lock"), row("c", "lock"), row("free")]
 
-    assert names(pick(rows, {"lock": units("lock", *marks)}, count)) == picked
+    assert names(pick(rows, {"lock": units("lock", *marks)}, count, ALONE).rows) == picked
 
 
 def test_a_lock_that_was_never_seen_keeps_nobody_back() -> None:
-    assert names(pick([row("a", "new"), row("b", "new")], {}, 9)) == "a b"
+    assert names(pick([row("a", "new"), row("b", "new")], {}, 9, ALONE).rows) == "a b"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ def test_a_lock_that_was_never_seen_keeps_nobody_back() -> None:
 def test_a_row_needs_all_its_units(marks: list[str], picked: str) -> None:
     rows = [row("two", "pool", "pool"), row("one", "pool")]
 
-    assert names(pick(rows, {"pool": units("pool", *marks)}, 9)) == picked
+    assert names(pick(rows, {"pool": units("pool", *marks)}, 9, ALONE).rows) == picked
 
 
 @given(
@@ -106,12 +110,14 @@ def test_no_more_is_picked_than_the_view_has_free(
 ) -> None:
     rows = [row(str(n), *wanted) for n, wanted in enumerate(locks)]
     slots = {name: units(name, *m) for name, m in marks.items()}
-    picked = pick(rows, slots, count)
+    found = pick(rows, slots, count, ALONE)
+    picked = list(found.rows)
 
     assert len(picked) <= count
     assert [r for r in rows if r in picked] == picked, "the order stays"
     taken = Counter(name for r in picked for name in r.locks)
     assert all(n <= marks[name].count(".") for name, n in taken.items() if name in marks)
+    assert found.short == (ALONE.keys() if len(picked) < count else set())
     if len(picked) < count:  # nobody whose locks are free was left out for no reason
         left = [r for r in rows if r not in picked]
         assert all(
@@ -121,6 +127,83 @@ def test_no_more_is_picked_than_the_view_has_free(
             )
             for r in left
         )
+
+
+def level(weight: float = 1.0, floor: int = 0, in_flight_max: int | None = None) -> Level:
+    return Level("some", weight, floor, in_flight_max)
+
+
+@pytest.mark.parametrize(
+    ("claimants", "count", "given"),
+    [
+        ({"a": Claimant(level())}, 5, {"a": 5}),
+        ({"a": Claimant(level(3)), "b": Claimant(level(1))}, 8, {"a": 6, "b": 2}),
+        ({"a": Claimant(level(3)), "b": Claimant(level(1))}, 0, {"a": 0, "b": 0}),
+        # What is in flight counts: who has more than its share waits until the others have theirs.
+        ({"a": Claimant(level(1), 4), "b": Claimant(level(1))}, 6, {"a": 1, "b": 5}),
+        # The floor comes before any weight.
+        ({"a": Claimant(level(1000)), "b": Claimant(level(1, floor=2))}, 3, {"a": 1, "b": 2}),
+        ({"a": Claimant(level(1000)), "b": Claimant(level(1, floor=2), 2)}, 3, {"a": 3, "b": 0}),
+        # A bound leaves the rest to others, or unused.
+        ({"a": Claimant(level(9, in_flight_max=2)), "b": Claimant(level(1))}, 6, {"a": 2, "b": 4}),
+        ({"a": Claimant(level(in_flight_max=5), 4)}, 6, {"a": 1}),
+        ({"a": Claimant(level(in_flight_max=5), 7)}, 6, {"a": 0}),
+    ],
+)
+def test_capacity_is_shared_by_weight_after_the_floors_and_within_the_bounds(
+    claimants: dict[str, Claimant], count: int, given: dict[str, int]
+) -> None:
+    assert shares(claimants, count) == given
+
+
+def test_tenants_take_turns_and_one_that_has_too_little_leaves_its_share_to_the_others() -> None:
+    claimants = {"a": Claimant(level()), "b": Claimant(level()), "c": Claimant(level())}
+    rows = [
+        row(f"{t}{n}", tenant=t) for t, many in (("a", 9), ("b", 1), ("c", 3)) for n in range(many)
+    ]
+
+    found = pick(rows, {}, 9, claimants)
+
+    assert names(found.rows) == "a0 b0 c0 a1 c1 a2 c2 a3 a4"
+    assert found.short == {"b", "c"}
+
+
+def test_a_tenant_whose_rows_all_wait_for_locks_is_said_to_be_short() -> None:
+    claimants = {"a": Claimant(level()), "b": Claimant(level())}
+    rows = [row("a0", "lock", tenant="a"), row("b0", tenant="b"), row("b1", tenant="b")]
+
+    found = pick(rows, {"lock": units("lock", "=other")}, 2, claimants)
+
+    assert names(found.rows) == "b0 b1"
+    assert found.short == {"a"}
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdef"),
+        st.tuples(
+            st.floats(0.1, 100), st.integers(0, 4), st.none() | st.integers(0, 9), st.integers(0, 9)
+        ),
+    ),
+    st.integers(0, 40),
+)
+def test_no_share_passes_a_bound_or_starves_a_floor(
+    drawn: dict[str, tuple[float, int, int | None, int]], count: int
+) -> None:
+    claimants = {t: Claimant(level(w, f, m), n) for t, (w, f, m, n) in drawn.items()}
+    given_ = shares(claimants, count)
+
+    open_ = {t: c.may_have(count) for t, c in claimants.items()}
+    assert all(0 <= given_[t] <= most for t, most in open_.items())
+    assert sum(given_.values()) == min(count, sum(open_.values()))
+    below = [t for t, c in claimants.items() if c.in_flight + given_[t] < c.level.floor]
+    above = [
+        t for t, c in claimants.items() if given_[t] and c.in_flight + given_[t] > c.level.floor
+    ]
+    assert not above or all(given_[t] == open_[t] for t in below)
+    rows = [row(f"{t}{n}", tenant=t) for t in claimants for n in range(count)]
+    picked = Counter(r.tenant for r in pick(rows, {}, count, claimants).rows)
+    assert all(picked[t] == given_[t] for t in claimants)
 
 
 @pytest.mark.parametrize(

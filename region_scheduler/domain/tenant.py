@@ -1,0 +1,77 @@
+"""Tenants: what each may have, and how the regions' capacity is shared between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from region_scheduler.domain.ids import digest_of
+from region_scheduler.domain.task import SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a subscription is worth when tasks are promoted, in each region on its own.
+
+    Attributes:
+        name: For people.
+        weight: Tenants that wait are given capacity in proportion to it; above 0.
+        floor: Tasks in flight that a tenant gets before anybody's weight is looked at.
+        in_flight_max: Tasks in flight that it may have; None for no bound of its own.
+    """
+
+    name: str
+    weight: float = 1.0
+    floor: int = 1
+    in_flight_max: int | None = None
+
+
+LEVELS: Final = {
+    level.name: level
+    for level in (
+        Level("trial", weight=1, floor=1, in_flight_max=4),
+        Level("standard", weight=4, floor=1),
+        Level("premium", weight=16, floor=2),
+    )
+}
+LEVEL_DEFAULT: Final = LEVELS["standard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a tenant may ask for; None for no bound.
+
+    Attributes:
+        zones_max: Zones that it has.
+        runs_a_day_max: Runs published since midnight, UTC.
+        runs_in_flight_max: Runs that have not ended.
+    """
+
+    zones_max: int | None = None
+    runs_a_day_max: int | None = None
+    runs_in_flight_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """A customer. One without a document has the default level and no quota.
+
+    Attributes:
+        id: Key; see `tenant_key`.
+        name: As given, any Unicode.
+        created_at: For display.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    name: str
+    level: Level = LEVEL_DEFAULT
+    quota: Quota = Quota()
+    created_at: datetime
+
+
+def tenant_key(name: str) -> str:
+    """Return the key of a tenant's document."""
+    return digest_of(name)

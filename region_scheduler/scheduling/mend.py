@@ -1,0 +1,191 @@
+"""Hold the region's relational store against the graph, and mend it either way.
+
+The graph is the truth; a row may be missing, left over, behind, or (after the graph was restored to
+an older state) ahead. What seems to differ in a follower's view is read at the leader before
+anything is written, and every write keeps to the rule of `seq`, so that a mender that is late, or
+one of several, does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.domain.states import CLAIMABLE, FINAL, TaskState
+from region_scheduler.domain.task import SCHEMA, Task
+from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata, TaskRow
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.time import Clock
+
+_WIDE_EVERY: Final = 6
+_OPEN: Final = tuple(state for state in TaskState if state not in FINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What one comparison put right.
+
+    Attributes:
+        added: Ready tasks that had no row in the backlog.
+        dropped: Rows of tasks that are not ready, or not here, any more.
+        renewed: Rows that were behind their task, or ahead of it.
+        recorded: Metadata that was missing or behind.
+        forgotten: Metadata of tasks that are not here any more.
+    """
+
+    added: int = 0
+    dropped: int = 0
+    renewed: int = 0
+    recorded: int = 0
+    forgotten: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the stores agreed."""
+        return self == Mended()
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """Where rows and tasks, these as read at the leader, do not agree.
+
+    Attributes:
+        missing: Tasks without a row.
+        stale: Tasks whose row shows another state of theirs.
+        gone: Rows to drop, each at most at the `seq` that was seen: leftovers, and those ahead.
+    """
+
+    missing: Sequence[Task]
+    stale: Sequence[Task]
+    gone: Sequence[tuple[TaskId, int]]
+
+
+class Mender:
+    """Compares the two stores of one region.
+
+    Args:
+        region: The region.
+        graph: The graph store.
+        backlog: This region's backlog.
+        metadata: The attributes of this region's tasks.
+        clock: For due times.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        graph: GraphStores,
+        backlog: Backlog,
+        metadata: Metadata,
+        clock: Clock,
+    ) -> None:
+        self._region = region
+        self._graph = graph
+        self._backlog = backlog
+        self._metadata = metadata
+        self._clock = clock
+        self._ticks = 0
+        self._unended: frozenset[RunId] = frozenset()
+
+    def tick(self) -> Mended:
+        """Compare the backlog; at the first call, and then at every sixth, the metadata as well.
+
+        A store that was lost is made anew, and refilled.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Part of it may be done; the next tick does the rest.
+            Misconfigured: The relational store is damaged.
+        """
+        self._backlog.prepare()
+        mended = self._compare_backlog()
+        if self._metadata.count() == 0:
+            self._ticks = 0
+        if self._ticks % _WIDE_EVERY == 0:
+            mended = self._compare_metadata(self._runs(), mended)
+        self._ticks += 1
+        return mended
+
+    def rebuild(self) -> Mended:
+        """Drop all rows and refill both tables from the graph.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Part of it may be done; call again.
+            Misconfigured: The relational store is damaged.
+        """
+        self._backlog.prepare()
+        self._backlog.clear()
+        self._metadata.clear()
+        return self._compare_metadata(self._graph.runs.ids(), self._compare_backlog())
+
+    def _runs(self) -> list[RunId]:
+        """Return the runs whose tasks may have moved since the last wide comparison."""
+        now = frozenset(run.id for run in self._graph.runs.unended())
+        before, self._unended = self._unended, now
+        if self._ticks:
+            return sorted(now | before)
+        if self._metadata.count() == 0:
+            return self._graph.runs.ids()
+        return sorted(now | set(self._metadata.runs_in(_OPEN)))
+
+    def _compare_backlog(self) -> Mended:
+        found = self._difference(
+            self._backlog.marks(), self._graph.tasks.marks_claimable(self._region), self._is_ready
+        )
+        if found.gone:
+            self._backlog.remove(found.gone)
+        if found.missing or found.stale:
+            rows = [BacklogRow.of(task) for task in (*found.missing, *found.stale)]
+            self._backlog.add(rows, self._clock.now().timestamp())
+        ahead = {id_ for id_, _ in found.gone} & {task.id for task in found.stale}
+        dropped = len(found.gone) - len(ahead)
+        return Mended(added=len(found.missing), dropped=dropped, renewed=len(found.stale))
+
+    def _compare_metadata(self, runs: Sequence[RunId], mended: Mended) -> Mended:
+        for run in runs:
+            found = self._difference(
+                self._metadata.marks(run),
+                self._graph.tasks.marks_of_run(run, self._region),
+                self._is_here,
+            )
+            if found.gone:
+                self._metadata.remove(found.gone)
+            behind = [*found.missing, *found.stale]
+            if behind:
+                self._metadata.record([TaskRow.of(task) for task in behind])
+            ahead = {id_ for id_, _ in found.gone} & {task.id for task in found.stale}
+            mended = replace(
+                mended,
+                recorded=mended.recorded + len(behind),
+                forgotten=mended.forgotten + len(found.gone) - len(ahead),
+            )
+        return mended
+
+    def _difference(
+        self,
+        rows: Mapping[TaskId, int],
+        marks: Mapping[TaskId, int],
+        belongs: Callable[[Task], bool],
+    ) -> _Difference:
+        """Compare rows, read first, with the tasks of which `marks` is a view that may be old."""
+        ids = sorted(id_ for id_ in rows.keys() | marks.keys() if rows.get(id_) != marks.get(id_))
+        missing: list[Task] = []
+        stale: list[Task] = []
+        gone: list[tuple[TaskId, int]] = []
+        for id_, task in zip(ids, self._graph.tasks.read(ids) if ids else [], strict=True):
+            seq = rows.get(id_)
+            is_wanted = task is not None and belongs(task)
+            if task is not None and is_wanted and seq is None:
+                missing.append(task)
+            elif task is not None and is_wanted and seq != task.seq:
+                stale.append(task)
+            if seq is not None and (task is None or not is_wanted or seq > task.seq):
+                gone.append((id_, seq))
+        return _Difference(missing, stale, gone)
+
+    def _is_here(self, task: Task) -> bool:
+        return task.schema == SCHEMA and task.region == self._region
+
+    def _is_ready(self, task: Task) -> bool:
+        return self._is_here(task) and task.state in CLAIMABLE
