@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from region_scheduler.lifecycle.settle import Settler
     from region_scheduler.operations.audit import Auditor
     from region_scheduler.ports.records import GraphStores
+    from region_scheduler.scheduling.mend import Mender
 
 _PATIENCE_S = 3.0
 
@@ -78,6 +79,16 @@ class Operator:
 
         wake_ups = open_wake_ups(self.settings, open_broker(self.settings), self._closing)
         return Settler(self.graph, wake_ups, self.clock, self.actor)
+
+    @cached_property
+    def mender(self) -> Mender:
+        """Holds the region's relational store against the graph."""
+        from region_scheduler.assembly.relational import relational
+        from region_scheduler.scheduling.mend import Mender
+
+        store = self._closing.enter_context(relational(self.settings.relational_url))
+        region = self.settings.region
+        return Mender(region, self.graph, store.backlog, store.metadata, self.clock)
 
     @cached_property
     def auditor(self) -> Auditor:

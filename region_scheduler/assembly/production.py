@@ -116,26 +116,22 @@ def open_ports(settings: Settings, closing: ExitStack, patience_s: float = 0.0) 
         Misconfigured: An address is missing, or a store refuses us.
         Unavailable: A store was not reached in time.
     """
+    from region_scheduler.assembly.relational import relational
     from region_scheduler.assembly.services import Ports
     from region_scheduler.drivers.celery.queue import CeleryQueue
-    from region_scheduler.drivers.sql.backlog import SqlBacklog
-    from region_scheduler.drivers.sql.engine import open_engine
-    from region_scheduler.drivers.sql.metadata import SqlMetadata
-    from region_scheduler.drivers.sql.schema import prepare
 
     if not settings.region:
         raise Misconfigured(problems=["region is not set"])
     graph = open_graph(settings, closing, patience_s)
-    relational = open_engine(settings.relational_url)
-    closing.callback(relational.dispose)
-    patiently(lambda: prepare(relational), patience_s)
+    store = closing.enter_context(relational(settings.relational_url))
+    patiently(store.backlog.prepare, patience_s)
     broker = open_broker(settings)
     queue = CeleryQueue(broker, settings.region, settings.signing_key_bytes())
     closing.callback(queue.close)
     return Ports(
         graph=graph,
-        backlog=SqlBacklog(relational),
-        metadata=SqlMetadata(relational),
+        backlog=store.backlog,
+        metadata=store.metadata,
         queue=queue,
         wake_ups=open_wake_ups(settings, broker, closing),
         clock=SystemClock(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -18,6 +18,7 @@ from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.instance import Role
 from region_scheduler.domain.run import Region
+from region_scheduler.domain.tenant import LEVELS
 from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.time import Clock
@@ -65,23 +66,39 @@ def serve_region(
     patiently(lambda: _register_region(ports, settings, url), _PATIENCE_S)
     instance = new_instance(settings, "serve", ROLES, ports.clock, ports.ids, url=url)
     keeper = lease_keeper(ports, instance, settings.lease, on_fenced=partial(_tell, on_fenced))
-    scheduling = SchedulerSettings(region=settings.region, look_ahead=settings.scheduler.look_ahead)
-    services = region_services(ports, scheduling, settings.lease, keeper)
+    services = region_services(ports, _scheduling(settings), settings.lease, keeper)
     scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
     parts: list[Part] = [
         Membership(keeper),
         scheduler,
-        *_slow_loops(services, settings),
+        *_slow_loops(services, settings, scheduler.wake),
         _listener(settings, scheduler.wake),
     ]
     return Serving(parts, keeper, ports.clock, scheduler.wake)
 
 
-def _slow_loops(services: Services, settings: Settings) -> list[Loop]:
+def _scheduling(settings: Settings) -> SchedulerSettings:
+    return SchedulerSettings(
+        region=settings.region,
+        look_ahead=settings.scheduler.look_ahead,
+        in_flight_max=settings.scheduler.in_flight_max,
+        level_default=LEVELS[settings.tenants.level_default],
+    )
+
+
+def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]) -> list[Loop]:
     every_s = settings.lease.reconcile_every_s
 
     def reconcile() -> float:
         services.reconciler.tick()
+        return every_s
+
+    def mend() -> float:
+        mended = services.mender.tick()
+        if not mended.is_nothing:
+            log.info("relational store mended", **asdict(mended))
+        if mended.added or mended.renewed:
+            wake()
         return every_s
 
     def watch() -> float:
@@ -94,6 +111,7 @@ def _slow_loops(services: Services, settings: Settings) -> list[Loop]:
 
     return [
         Loop("reconciler", reconcile),
+        Loop("mender", mend),
         Loop("resource-manager", watch),
         Loop("cluster-manager", finish_admissions),
     ]

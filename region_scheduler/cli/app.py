@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import Abort, Exit, TyperException
 
-from region_scheduler.cli import importing, inspect, processes, runs, submit, tasks, zones
+from region_scheduler.cli import importing, inspect, processes, runs, stores, submit, tasks, zones
 from region_scheduler.cli.edge import INTERRUPTED, guarded
 from region_scheduler.errors import InvalidInput
 
@@ -37,6 +37,7 @@ def build() -> typer.Typer:
         runs.watch,
         runs.resume,
         inspect.doctor,
+        stores.rebuild_backlog,
     ):
         app.command()(command)
     return app

@@ -97,6 +97,17 @@ class Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
+class Tenants:
+    """What holds for tenants that have no document of their own.
+
+    Attributes:
+        level_default: Their subscription level.
+    """
+
+    level_default: Literal["trial", "standard", "premium"] = "standard"
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
     """What one worker process takes on.
 
@@ -147,6 +158,7 @@ class Settings(BaseModel):
     broker: Broker = Broker()
     http: Http = Http()
     scheduler: Scheduler = Scheduler()
+    tenants: Tenants = Tenants()
     worker: Worker = Worker()
     limits: Limits = LIMITS
     paths: Paths = Paths()

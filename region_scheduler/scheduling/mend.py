@@ -20,6 +20,7 @@ from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
 
 _WIDE_EVERY: Final = 6
+_PART: Final = 1_000
 _OPEN: Final = tuple(state for state in TaskState if state not in FINAL)
 
 
@@ -48,18 +49,21 @@ class Mended:
 
 
 @dataclass(frozen=True, slots=True)
-class _Difference:
-    """Where rows and tasks, these as read at the leader, do not agree.
+class _Found:
+    """How many rows of one table did not agree with their tasks, these as read at the leader.
 
     Attributes:
         missing: Tasks without a row.
-        stale: Tasks whose row shows another state of theirs.
-        gone: Rows to drop, each at most at the `seq` that was seen: leftovers, and those ahead.
+        stale: Rows that showed another state of their task, an earlier or a later one.
+        gone: Rows without a task to show.
     """
 
-    missing: Sequence[Task]
-    stale: Sequence[Task]
-    gone: Sequence[tuple[TaskId, int]]
+    missing: int = 0
+    stale: int = 0
+    gone: int = 0
+
+    def plus(self, missing: int, stale: int, gone: int) -> _Found:
+        return _Found(self.missing + missing, self.stale + stale, self.gone + gone)
 
 
 class Mender:
@@ -130,59 +134,72 @@ class Mender:
         return sorted(now | set(self._metadata.runs_in(_OPEN)))
 
     def _compare_backlog(self) -> Mended:
-        found = self._difference(
-            self._backlog.marks(), self._graph.tasks.marks_claimable(self._region), self._is_ready
+        found = self._compare(
+            self._backlog.marks(),
+            self._graph.tasks.marks_claimable(self._region),
+            self._is_ready,
+            self._backlog.remove,
+            self._add,
         )
-        if found.gone:
-            self._backlog.remove(found.gone)
-        if found.missing or found.stale:
-            rows = [BacklogRow.of(task) for task in (*found.missing, *found.stale)]
-            self._backlog.add(rows, self._clock.now().timestamp())
-        ahead = {id_ for id_, _ in found.gone} & {task.id for task in found.stale}
-        dropped = len(found.gone) - len(ahead)
-        return Mended(added=len(found.missing), dropped=dropped, renewed=len(found.stale))
+        return Mended(added=found.missing, dropped=found.gone, renewed=found.stale)
 
     def _compare_metadata(self, runs: Sequence[RunId], mended: Mended) -> Mended:
         for run in runs:
-            found = self._difference(
+            found = self._compare(
                 self._metadata.marks(run),
                 self._graph.tasks.marks_of_run(run, self._region),
                 self._is_here,
+                self._metadata.remove,
+                self._record,
             )
-            if found.gone:
-                self._metadata.remove(found.gone)
-            behind = [*found.missing, *found.stale]
-            if behind:
-                self._metadata.record([TaskRow.of(task) for task in behind])
-            ahead = {id_ for id_, _ in found.gone} & {task.id for task in found.stale}
             mended = replace(
                 mended,
-                recorded=mended.recorded + len(behind),
-                forgotten=mended.forgotten + len(found.gone) - len(ahead),
+                recorded=mended.recorded + found.missing + found.stale,
+                forgotten=mended.forgotten + found.gone,
             )
         return mended
 
-    def _difference(
+    def _add(self, tasks: Sequence[Task]) -> None:
+        self._backlog.add([BacklogRow.of(task) for task in tasks], self._clock.now().timestamp())
+
+    def _record(self, tasks: Sequence[Task]) -> None:
+        self._metadata.record([TaskRow.of(task) for task in tasks])
+
+    def _compare(
         self,
         rows: Mapping[TaskId, int],
         marks: Mapping[TaskId, int],
         belongs: Callable[[Task], bool],
-    ) -> _Difference:
-        """Compare rows, read first, with the tasks of which `marks` is a view that may be old."""
+        drop: Callable[[Sequence[tuple[TaskId, int]]], None],
+        put: Callable[[Sequence[Task]], None],
+    ) -> _Found:
+        """Mend where rows, read first, differ from tasks, of which `marks` may be an old view.
+
+        In parts, so that a store that was lost is refilled without all tasks in memory.
+        """
         ids = sorted(id_ for id_ in rows.keys() | marks.keys() if rows.get(id_) != marks.get(id_))
-        missing: list[Task] = []
-        stale: list[Task] = []
-        gone: list[tuple[TaskId, int]] = []
-        for id_, task in zip(ids, self._graph.tasks.read(ids) if ids else [], strict=True):
-            seq = rows.get(id_)
-            is_wanted = task is not None and belongs(task)
-            if task is not None and is_wanted and seq is None:
-                missing.append(task)
-            elif task is not None and is_wanted and seq != task.seq:
-                stale.append(task)
-            if seq is not None and (task is None or not is_wanted or seq > task.seq):
-                gone.append((id_, seq))
-        return _Difference(missing, stale, gone)
+        found = _Found()
+        for first in range(0, len(ids), _PART):
+            part = ids[first : first + _PART]
+            missing: list[Task] = []
+            stale: list[Task] = []
+            gone: list[tuple[TaskId, int]] = []
+            ahead: list[tuple[TaskId, int]] = []
+            for id_, task in zip(part, self._graph.tasks.read(part), strict=True):
+                seq = rows.get(id_)
+                if task is None or not belongs(task):
+                    gone += [(id_, seq)] if seq is not None else []
+                elif seq is None:
+                    missing.append(task)
+                elif seq != task.seq:
+                    stale.append(task)
+                    ahead += [(id_, seq)] if seq > task.seq else []
+            if gone or ahead:
+                drop([*gone, *ahead])
+            if missing or stale:
+                put([*missing, *stale])
+            found = found.plus(len(missing), len(stale), len(gone))
+        return found
 
     def _is_here(self, task: Task) -> bool:
         return task.schema == SCHEMA and task.region == self._region

@@ -141,22 +141,22 @@ class RunningStack:
 
     def tasks(self, run: str) -> list[Task]:
         """Return the tasks of a run with their histories."""
-        with self._graph() as graph:
+        with self.graph() as graph:
             return graph.tasks.of_run(RunId(run))
 
     def done(self, run: str) -> int:
         """Return how many tasks of a run are done."""
-        with self._graph() as graph:
+        with self.graph() as graph:
             return graph.tasks.state_counts(RunId(run)).get(TaskState.DONE, 0)
 
     def workers(self, region: str) -> int:
         """Return how many workers of a region live."""
-        with self._graph() as graph:
+        with self.graph() as graph:
             return len(graph.instances.workers(region))
 
     def counters(self, run: str) -> Counters:
         """Hold the steps logs against the histories of a run."""
-        with self._graph() as graph:
+        with self.graph() as graph:
             tasks = graph.tasks.of_run(RunId(run))
             before: dict[TaskId, list[TaskId]] = {}
             for task in tasks:
@@ -165,7 +165,8 @@ class RunningStack:
         return count(facts, tasks, before, living(facts))
 
     @contextmanager
-    def _graph(self) -> Iterator[GraphStores]:
+    def graph(self) -> Iterator[GraphStores]:
+        """Yield the graph store, as an operator reaches it."""
         stack = self.stack()
         settings = load(stack.settings(next(iter(stack.regions)))).settings
         with ExitStack() as closing:
