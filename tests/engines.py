@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from arango.client import ArangoClient
 from arango.http import HTTPClient
@@ -31,6 +30,8 @@ from tests.ties import tied
 REGIONS: Final = ("eu", "us", "ap")
 """Regions of the engine; the leader of everything is in the first."""
 REAL_URL_VARIABLE: Final = "REGION_SCHEDULER_ARANGO_URL"
+REAL_USER_VARIABLE: Final = "REGION_SCHEDULER_ARANGO_USER"
+REAL_PASSWORD_VARIABLE: Final = "REGION_SCHEDULER_ARANGO_PASSWORD"
 
 
 class GraphServer(ABC):
@@ -195,14 +196,13 @@ class EngineOverHTTP(GraphServer):
 
 
 class RealArangoDB(GraphServer):
-    """The server that REGION_SCHEDULER_ARANGO_URL names, as `http://user:password@host:port`.
+    """The server that the environment names, as the product's own settings do.
 
     Its databases are thrown away in the end.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts = urlsplit(os.environ[REAL_URL_VARIABLE])
         self._mark = secrets.token_hex(4)
         self._databases: set[str] = set()
 
@@ -221,10 +221,11 @@ class RealArangoDB(GraphServer):
                 system.delete_database(name, ignore_missing=True)
 
     def _user(self) -> tuple[str, str]:
-        return self._parts.username or "root", self._parts.password or ""
+        user = os.environ.get(REAL_USER_VARIABLE, "root")
+        return user, os.environ.get(REAL_PASSWORD_VARIABLE, "")
 
     def _url(self, region: str) -> str:
-        return f"{self._parts.scheme}://{self._parts.hostname}:{self._parts.port or 8529}"
+        return os.environ[REAL_URL_VARIABLE]
 
     def inject(self, kind: FaultKind, **more: Any) -> None:
         raise NotImplementedError("a real server has no switch for its faults")

@@ -14,6 +14,7 @@ from region_scheduler.cli.watching import Glance, watch_until_ended
 from region_scheduler.config.load import load
 from region_scheduler.errors import OutcomeUnknown, Unavailable
 from region_scheduler.local import demo
+from region_scheduler.local.stack import store_of
 from region_scheduler.local.up import LocalStack, Wish
 from region_scheduler.runtime.logs import set_up_logging
 from region_scheduler.runtime.system import SystemClock, UuidIds
@@ -52,9 +53,12 @@ def _run(output: Output, directory: Path) -> bool:
     terraform = demo.terraform_name()
     if terraform == "absent":
         output.note("no terraform is to be had on this machine: its steps are simulated")
-    stack = LocalStack(
-        Wish(state_dir=directory, concurrency=demo.CONCURRENCY), clock, ids, output.note
+    wish = Wish(
+        state_dir=directory,
+        store=store_of(load().settings.arango),
+        concurrency=demo.CONCURRENCY,
     )
+    stack = LocalStack(wish, clock, ids, output.note)
     output.note(f"starting {', '.join(stack.stack.regions)} in {directory}")
     stack.start()
     try:

@@ -30,6 +30,7 @@ def up(
 ) -> int:
     """Start the whole stack on this machine, and keep it up until Ctrl-C."""
     from region_scheduler.config.load import load
+    from region_scheduler.local.stack import store_of
     from region_scheduler.local.up import LocalStack, Wish
     from region_scheduler.runtime.service import Service
     from region_scheduler.runtime.system import SystemClock, UuidIds
@@ -42,6 +43,7 @@ def up(
         regions=wanted or settings.regions,
         port=port,
         broker_url=settings.broker.url,
+        store=store_of(settings.arango),
         concurrency=concurrency or settings.worker.concurrency,
     )
     stack = LocalStack(wish, SystemClock(), UuidIds(), output.note)

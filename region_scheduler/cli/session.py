@@ -63,7 +63,7 @@ def flags_for(state_dir: Path | None, region: str | None, more: Values | None = 
 
     Args:
         state_dir: Where the local stack is; by default the setting says. A stack counts if this is
-            given, or if no graph store is named elsewhere.
+            given, if no graph store is named elsewhere, or if it uses the one that is.
         region: By default the setting says, else it is the stack's first.
         more: Typed as well; values that are None were not.
 
@@ -75,12 +75,13 @@ def flags_for(state_dir: Path | None, region: str | None, more: Values | None = 
 
     typed = {**(more or {}), "region": region}
     settings = load(typed).settings
-    if settings.arango.url and state_dir is None:
-        return typed
-    from region_scheduler.local.stack import load_stack
+    from region_scheduler.local.stack import load_stack, store_of
 
     directory = (state_dir or Path(settings.paths.state_dir)).absolute()
     stack = load_stack(directory)
+    store = store_of(settings.arango)
+    if store and state_dir is None and (stack is None or stack.store != store):
+        return typed
     if stack is None:
         way_out = "start one with `region-scheduler up`, or set arango.url"
         raise Misconfigured(problems=[f"there is no stack in {directory}: {way_out}"])

@@ -27,6 +27,8 @@ def broken_relations(settings: Settings) -> Iterator[str]:
         yield f"broker.url must begin with one of {', '.join(_BROKERS)}"
     if settings.arango.url and not settings.arango.url.startswith(("http://", "https://")):
         yield "arango.url must begin with http:// or https://"
+    if "@" in settings.arango.url:
+        yield "arango.url must not hold a user: say arango.user and arango.password"
     key = settings.signing_key.get_secret_value().encode()
     if key and len(key) < SIGNING_KEY_BYTES_MIN:
         yield f"signing_key must have at least {SIGNING_KEY_BYTES_MIN} bytes"

@@ -22,7 +22,7 @@ _PROBE_S = 1.0
 
 
 def programs(stack: Stack, concurrency: int) -> list[Program]:
-    """Return every program: engine and brokers, then each region's `serve`, then its worker.
+    """Return every program: our engine and brokers, then each region's `serve`, then its worker.
 
     Args:
         stack: Its directories are made where they are missing.
@@ -32,10 +32,11 @@ def programs(stack: Stack, concurrency: int) -> list[Program]:
         Misconfigured: A broker is needed and there is no server for one.
     """
     stack.logs.mkdir(parents=True, exist_ok=True)
+    engines = [] if stack.store else [_engine(stack)]
     brokers = [_broker(stack, region) for region, at in stack.regions.items() if at.broker]
     serving = [_serve(stack, region) for region in stack.regions]
     working = [_worker(stack, region, concurrency) for region in stack.regions]
-    return [_engine(stack), *brokers, *serving, *working]
+    return [*engines, *brokers, *serving, *working]
 
 
 def url_of(stack: Stack, part: str) -> str:

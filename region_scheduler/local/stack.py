@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from region_scheduler.config.load import Values
+from region_scheduler.config.settings import Arango
 from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.errors import Misconfigured
 from region_scheduler.local.addresses import HOST, free_ports
@@ -27,6 +28,7 @@ class RegionPorts:
     """Where one region's parts listen, all on loopback.
 
     Attributes:
+        engine: 0 if the stack uses a graph store that is not ours.
         broker: 0 if `broker_url` names one that is not ours.
         broker_url: A broker that somebody else runs; empty for our own.
     """
@@ -35,6 +37,23 @@ class RegionPorts:
     api: int
     broker: int
     broker_url: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """A graph store that somebody else runs.
+
+    Its password is not kept: every process and command finds it in the settings, as `up` did.
+    """
+
+    url: str
+    user: str
+    database: str
+    is_embedded: bool
+
+    def __str__(self) -> str:
+        """Return where it is, for people."""
+        return f"database {self.database} at {self.url}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +78,7 @@ class Stack:
 
     Attributes:
         regions: By name, in order; the first is where submissions belong unless they say.
+        store: None if the stack runs an engine of its own.
         up: The process that runs it, None if it was stopped in order.
         processes: Those that run now, by part.
     """
@@ -66,6 +86,7 @@ class Stack:
     state_dir: Path
     regions: Mapping[str, RegionPorts]
     secrets: Secrets
+    store: Store | None = None
     up: Process | None = None
     processes: Mapping[str, Process] = field(default_factory=dict)
 
@@ -79,7 +100,7 @@ class Stack:
         return self.state_dir / "logs"
 
     def engine_url(self, region: str) -> str:
-        """Return the graph store's address as reached from a region."""
+        """Return the address of our own engine as reached from a region."""
         return f"http://{HOST}:{self.regions[region].engine}"
 
     def api_url(self, region: str) -> str:
@@ -93,14 +114,15 @@ class Stack:
         return ports.broker_url or own
 
     def settings(self, region: str) -> Values:
-        """Return the settings of a process of a region, secrets included."""
+        """Return the settings of a process of a region, with all secrets that are ours."""
         directory = self.directory(region)
+        is_embedded = self.store is None or self.store.is_embedded
         return {
             "region": region,
             "regions": list(self.regions),
             "peers": {name: self.api_url(name) for name in self.regions},
             "signing_key": self.secrets.signing_key,
-            "arango": {"url": self.engine_url(region), "is_embedded": True},
+            "arango": self._arango(region),
             "relational": {"url": f"sqlite:///{directory / 'region.db'}"},
             "broker": {"url": self.broker_url(region)},
             "http": {"host": HOST, "port": self.regions[region].api},
@@ -109,7 +131,7 @@ class Stack:
                 "work_dir": str(directory / "work"),
                 "log_dir": str(directory / "logs"),
             },
-            "lease": asdict(LOCAL_TIMINGS),
+            "lease": asdict(LOCAL_TIMINGS) if is_embedded else {},
         }
 
     def save(self) -> None:
@@ -128,9 +150,16 @@ class Stack:
                 problems=[f"state directory {self.state_dir}: {refused.strerror}"]
             ) from refused
 
+    def _arango(self, region: str) -> dict[str, Any]:
+        if self.store is not None:
+            return asdict(self.store)
+        own = {"user": "root", "password": "", "is_embedded": True}
+        return {"url": self.engine_url(region), **own}
+
     def _shown(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
+            "store": asdict(self.store) if self.store else None,
             "regions": {name: asdict(ports) for name, ports in self.regions.items()},
             "up": asdict(self.up) if self.up else None,
             "processes": {name: asdict(process) for name, process in self.processes.items()},
@@ -143,6 +172,7 @@ def new_stack(
     ids: Ids,
     port: int = 0,
     broker_url: str = "",
+    store: Store | None = None,
 ) -> Stack:
     """Return a stack that was not there before; nothing is written.
 
@@ -152,25 +182,37 @@ def new_stack(
         ids: Source of the secrets.
         port: First of its ports, in a row; 0 takes free ones.
         broker_url: A broker that somebody else runs, for every region; none of ours is run then.
+        store: A graph store that somebody else runs; ours is not run then.
     """
     count = PORTS_PER_REGION * len(regions)
-    ports = list(range(port, port + count)) if port else free_ports(count)
+    ports = iter(range(port, port + count) if port else free_ports(count))
+    engines = [0 if store else next(ports) for _ in regions]
+    apis = [next(ports) for _ in regions]
+    brokers = [0 if broker_url else next(ports) for _ in regions]
     return Stack(
         state_dir=state_dir,
+        store=store,
         regions={
-            region: RegionPorts(
-                engine=ports[n],
-                api=ports[len(regions) + n],
-                broker=0 if broker_url else ports[2 * len(regions) + n],
-                broker_url=broker_url,
-            )
-            for n, region in enumerate(regions)
+            region: RegionPorts(engine=engine, api=api, broker=broker, broker_url=broker_url)
+            for region, engine, api, broker in zip(regions, engines, apis, brokers, strict=True)
         },
         # 62 bits of chance an id.
         secrets=Secrets(
             signing_key="".join(ids.new() for _ in range(3)),
             broker_password="".join(ids.new() for _ in range(2)),
         ),
+    )
+
+
+def store_of(arango: Arango) -> Store | None:
+    """Return the graph store that settings name; None if they leave it to us."""
+    if not arango.url:
+        return None
+    return Store(
+        url=arango.url,
+        user=arango.user,
+        database=arango.database,
+        is_embedded=arango.is_embedded,
     )
 
 
@@ -193,6 +235,7 @@ def load_stack(state_dir: Path) -> Stack | None:
             state_dir=state_dir,
             regions={name: RegionPorts(**ports) for name, ports in said["regions"].items()},
             secrets=Secrets(**secrets),
+            store=Store(**said["store"]) if said.get("store") else None,
             up=Process(**said["up"]) if said["up"] else None,
             processes={name: Process(**one) for name, one in said["processes"].items()},
         )

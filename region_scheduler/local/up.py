@@ -15,7 +15,7 @@ from region_scheduler.local.addresses import require_free
 from region_scheduler.local.lock import StateLock
 from region_scheduler.local.memory import Memory, memory_of
 from region_scheduler.local.parts import programs, url_of
-from region_scheduler.local.stack import REGIONS, Process, Stack, load_stack, new_stack
+from region_scheduler.local.stack import REGIONS, Process, Stack, Store, load_stack, new_stack
 from region_scheduler.local.supervisor import Supervisor
 from region_scheduler.ports.time import Clock, Ids
 from region_scheduler.worker.processes import started_at
@@ -32,6 +32,7 @@ class Wish:
         regions: Empty takes those that the state directory has, or the default ones.
         port: First of a new stack's ports; 0 takes free ones.
         broker_url: A broker that somebody else runs, for every region of a new stack.
+        store: A graph store that somebody else runs.
         concurrency: Attempts at once in each worker.
     """
 
@@ -39,6 +40,7 @@ class Wish:
     regions: Sequence[str] = ()
     port: int = 0
     broker_url: str = ""
+    store: Store | None = None
     concurrency: int = 4
 
 
@@ -68,7 +70,7 @@ class LocalStack:
     Raises:
         Misconfigured: The directory is damaged or in use, a port is taken, there is no server for a
             broker. Nothing was started.
-        InvalidInput: The directory holds a stack with other regions.
+        InvalidInput: The directory holds a stack with other regions, or on another graph store.
     """
 
     name = "stack"
@@ -127,21 +129,33 @@ def _taken(wish: Wish, ids: Ids) -> tuple[StateLock, Stack]:
     stack = load_stack(wish.state_dir)
     if stack is None:
         regions = wish.regions or REGIONS
-        stack = new_stack(wish.state_dir, regions, ids, wish.port, wish.broker_url)
+        stack = new_stack(wish.state_dir, regions, ids, wish.port, wish.broker_url, wish.store)
         require_free(_ports(stack))
     lock = StateLock(wish.state_dir)
     try:
         stack = load_stack(wish.state_dir) or stack  # another may have been first
-        if wish.regions and tuple(wish.regions) != tuple(stack.regions):
-            raise InvalidInput(
-                field="--regions",
-                value=",".join(wish.regions),
-                expected=f"{wish.state_dir} has {','.join(stack.regions)}; name another directory",
-            )
+        _require_same(wish, stack)
     except BaseException:
         lock.release()
         raise
     return lock, stack
+
+
+def _require_same(wish: Wish, stack: Stack) -> None:
+    """Refuse a directory whose stack is not the one that is wanted."""
+    if wish.regions and tuple(wish.regions) != tuple(stack.regions):
+        raise InvalidInput(
+            field="--regions",
+            value=",".join(wish.regions),
+            expected=f"{wish.state_dir} has {','.join(stack.regions)}; name another directory",
+        )
+    if wish.store and wish.store != stack.store:
+        there = str(stack.store or "an engine of its own")
+        raise InvalidInput(
+            field="arango.url",
+            value=str(wish.store),
+            expected=f"the stack in {wish.state_dir} uses {there}; name another directory",
+        )
 
 
 def _ports(stack: Stack) -> list[int]:

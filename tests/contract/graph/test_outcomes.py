@@ -107,7 +107,7 @@ def test_a_lost_answer_to_an_insert_is_found_to_be_ours(
     assert not created.is_new
 
 
-def test_silence_is_unknown_within_the_time_allowed(
+def test_a_write_that_is_still_travelling_is_unknown(
     engine: GraphServer, faulty_graph: ArangoGraph
 ) -> None:
     (run,) = put(faulty_graph, "runs", [a_run()])

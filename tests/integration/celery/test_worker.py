@@ -22,6 +22,7 @@ from region_scheduler.drivers.celery.queue import CeleryQueue
 from region_scheduler.ports.queue import AttemptMessage
 from tests.integration.celery.worker_program import KEY
 from tests.services import Valkey, eventually, valkey
+from tests.ties import tied
 
 ROOT = Path(__file__).parents[3]
 # Celery looks after its children when one's end is signalled, and that signal may come before the
@@ -65,7 +66,7 @@ class Workers:
         arguments = [self._url, self._file, kind, concurrency, pools, visibility_timeout_s]
         with (self._folder / "log").open("ab") as log:
             process = psutil.Popen(
-                [sys.executable, str(PROGRAM), *(str(value) for value in arguments)],
+                tied([sys.executable, PROGRAM, *(str(value) for value in arguments)]),
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdout=log,

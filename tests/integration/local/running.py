@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from arango.client import ArangoClient
 
 from region_scheduler.assembly.operator import Operator
 from region_scheduler.config.load import load
@@ -23,12 +26,17 @@ from region_scheduler.local.evidence import living, step_records
 from region_scheduler.local.stack import Stack, load_stack
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.verify.counters import Counters, count
+from tests.engines import REAL_PASSWORD_VARIABLE, REAL_URL_VARIABLE
+from tests.ties import tied
 
 T = TypeVar("T")
 
-MARK = "STACK_UNDER_TEST"
+MARK: Final = "STACK_UNDER_TEST"
 """In the environment of `up`, and so of everything that it starts."""
 READY_S = 90.0
+IS_ENGINE_OURS: Final = REAL_URL_VARIABLE not in os.environ
+"""Whether stacks run an engine of their own, or use the server that the environment names."""
+_DATABASE_VARIABLE: Final = "REGION_SCHEDULER_ARANGO_DATABASE"
 COMMAND = [sys.executable, "-m", "region_scheduler"]
 
 
@@ -66,13 +74,24 @@ def descendants(mark: str) -> list[int]:
 
 @dataclass
 class RunningStack:
-    """A stack under test; `start` it, and `stop` it whatever happens."""
+    """A stack under test; `start` it, and `stop` it whatever happens.
+
+    On a server of somebody else's it has a database of its own, which `drop` removes.
+    """
 
     state_dir: Path
     log_path: Path
     arguments: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     more: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    database: str = field(default_factory=lambda: f"rs_stack_{secrets.token_hex(4)}")
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of `up` and of every command that uses the stack."""
+        is_ours = REAL_URL_VARIABLE not in os.environ
+        own_database = {} if is_ours else {_DATABASE_VARIABLE: self.database}
+        return {**os.environ, MARK: str(self.state_dir), **own_database}
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Begin to start it."""
@@ -101,6 +120,16 @@ class RunningStack:
             process.wait(30)
         assert self.process is not None
         return self.process.wait(60)
+
+    def drop(self) -> None:
+        """Remove what is left of the stack on a server of somebody else's."""
+        stack = load_stack(self.state_dir)
+        if stack is None or stack.store is None:
+            return
+        password = os.environ.get(REAL_PASSWORD_VARIABLE, "")
+        with closing(ArangoClient(stack.store.url)) as client:
+            system = client.db("_system", stack.store.user, password)
+            system.delete_database(self.database, ignore_missing=True)
 
     def said(self) -> str:
         """Return what `up` has printed."""
@@ -131,7 +160,7 @@ class RunningStack:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command on the stack."""
-        return command(*arguments, "--state-dir", str(self.state_dir))
+        return command(*arguments, "--state-dir", str(self.state_dir), env=self.environ)
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """Run a command with `--json`, and return the object on its last line."""
@@ -175,11 +204,11 @@ class RunningStack:
     def _popen(self, *arguments: str) -> subprocess.Popen[bytes]:
         with self.log_path.open("ab") as log:
             return subprocess.Popen(
-                [*COMMAND, *arguments],
+                tied([*COMMAND, *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, MARK: str(self.state_dir)},
+                env=self.environ,
                 start_new_session=True,
             )
 

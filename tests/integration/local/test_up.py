@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import REAL_URL_VARIABLE
+from tests.integration.engine.server import EngineProcess
 from tests.integration.local.running import (
     RunningStack,
     all_done_once,
@@ -32,6 +34,53 @@ def running(tmp_path: Path) -> Iterator[RunningStack]:
     finally:
         if stack.process is not None and stack.process.poll() is None:
             stack.stop()
+        stack.drop()
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Run an engine that is no stack's part, and have the settings name it."""
+    engine = EngineProcess(tmp_path / "elsewhere")
+    engine.start()
+    url = f"http://127.0.0.1:{engine.ports['local']}"
+    monkeypatch.setenv(REAL_URL_VARIABLE, url)
+    monkeypatch.setenv("REGION_SCHEDULER_ARANGO_IS_EMBEDDED", "true")
+    yield url
+    assert engine.end() == 0
+
+
+def test_a_stack_uses_the_graph_store_that_the_settings_name(
+    elsewhere: str, running: RunningStack, tmp_path: Path
+) -> None:
+    running.start()
+    names, edges = layered(width=2, depth=3)
+    graph = write_graph(tmp_path / "elsewhere.json", names, edges, 0)
+
+    (row,) = running.json("submit", "--graph", str(graph), "--simulate", "--wait")["items"]
+
+    assert (row["state"], row["done"]) == ("done", 6)
+    assert set(running.stack().processes) == {"broker solo", "serve solo", "worker solo"}
+    assert not (running.state_dir / "engine").exists()
+    told = {found["subject"]: found["detail"] for found in running.json("doctor")["items"]}
+    assert elsewhere in told["graph store"]
+    assert running.stop() == 0
+    running.start()
+    assert [found["run"] for found in running.json("runs", "list")["items"]] == [row["run"]]
+    assert running.stop() == 0
+
+
+def test_a_store_that_refuses_us_ends_all_of_it_with_what_it_said(
+    elsewhere: str, running: RunningStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert elsewhere
+    monkeypatch.setenv("REGION_SCHEDULER_ARANGO_PASSWORD", "wrong")
+
+    assert running.launch().wait(60) == 78
+
+    last = running.said().splitlines()[-1]
+    assert "not authorized" in last
+    assert descendants(str(running.state_dir)) == []
+    monkeypatch.delenv("REGION_SCHEDULER_ARANGO_PASSWORD")
 
 
 def test_a_stopped_stack_leaves_no_process_and_goes_on_where_it_was(

@@ -117,6 +117,7 @@ def test_a_file_that_is_no_toml_is_one_problem(tmp_path: Path) -> None:
         ({"peers": {"b": "ftp://b"}}, "peers.b must begin with"),
         ({"broker": {"url": "memory://"}}, "broker.url must begin"),
         ({"arango": {"url": "host:8529"}}, "arango.url must begin"),
+        ({"arango": {"url": "http://root:secret@host"}}, "say arango.user and arango.password"),
         ({"signing_key": "short"}, "at least 16 bytes"),
         ({"lease": {"renew_every_s": 3}}, "lease.renew_every_s is not a setting"),
     ],

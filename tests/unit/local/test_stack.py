@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from region_scheduler.cli.session import flags_for
 from region_scheduler.config.load import load, to_environment
-from region_scheduler.domain.lease import LOCAL_TIMINGS
-from region_scheduler.errors import Misconfigured
-from region_scheduler.local.stack import Process, Stack, load_stack, new_stack
-from region_scheduler.runtime.system import UuidIds
+from region_scheduler.config.settings import Arango
+from region_scheduler.domain.lease import LOCAL_TIMINGS, LeaseTimings
+from region_scheduler.errors import InvalidInput, Misconfigured
+from region_scheduler.local.parts import programs
+from region_scheduler.local.stack import Process, Stack, Store, load_stack, new_stack, store_of
+from region_scheduler.local.up import LocalStack, Wish
+from region_scheduler.runtime.system import SystemClock, UuidIds
+
+ELSEWHERE = Store(url="http://elsewhere:8529", user="us", database="ours", is_embedded=False)
 
 
 def fresh(state_dir: Path, port: int = 0, broker_url: str = "") -> Stack:
@@ -108,3 +114,67 @@ def test_a_process_of_a_region_gets_settings_that_start(
     assert settings.http.port == stack.regions["b"].api
     assert settings.lease == LOCAL_TIMINGS
     assert settings.signing_key_bytes().decode() == stack.secrets.signing_key
+
+
+def on_store(state_dir: Path, store: Store = ELSEWHERE) -> Stack:
+    return new_stack(state_dir, ["a", "b"], UuidIds(), 4000, "redis://elsewhere:6379/0", store)
+
+
+def test_a_foreign_store_takes_the_place_of_our_engine(tmp_path: Path) -> None:
+    stack = on_store(tmp_path)
+    stack.save()
+
+    assert load_stack(tmp_path) == stack
+    assert [(at.engine, at.api) for at in stack.regions.values()] == [(0, 4000), (0, 4001)]
+    assert {program.name for program in programs(stack, 1)} == {
+        f"{kind} {region}" for kind in ("serve", "worker") for region in stack.regions
+    }
+
+
+def test_a_foreign_store_is_reached_with_the_password_of_the_settings_and_long_leases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGION_SCHEDULER_ARANGO_PASSWORD", "a-password")
+    stack = on_store(tmp_path)
+    stack.save()
+
+    settings = load(stack.settings("b")).settings
+
+    assert store_of(settings.arango) == ELSEWHERE
+    assert settings.arango.password.get_secret_value() == "a-password"
+    assert settings.lease == LeaseTimings()
+    assert not any("a-password" in path.read_text() for path in tmp_path.iterdir())
+
+
+def test_leases_are_short_on_an_embedded_engine_of_somebody_else(tmp_path: Path) -> None:
+    stack = on_store(tmp_path, replace(ELSEWHERE, is_embedded=True))
+
+    assert load(stack.settings("b")).settings.lease == LOCAL_TIMINGS
+
+
+def test_settings_that_name_no_store_leave_it_to_us() -> None:
+    assert store_of(Arango()) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "is_found"), [("http://elsewhere:8529", True), ("http://other:8529", False)]
+)
+def test_a_stack_is_found_without_its_directory_if_it_uses_the_store_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, is_found: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    on_store(tmp_path / ".state").save()
+    for name, value in {"URL": url, "USER": "us", "DATABASE": "ours"}.items():
+        monkeypatch.setenv(f"REGION_SCHEDULER_ARANGO_{name}", value)
+
+    assert ("broker" in flags_for(None, None)) is is_found
+
+
+def test_a_directory_with_a_stack_on_another_store_is_refused(tmp_path: Path) -> None:
+    fresh(tmp_path).save()
+
+    with pytest.raises(InvalidInput, match="uses an engine of its own") as refused:
+        LocalStack(Wish(state_dir=tmp_path, store=ELSEWHERE), SystemClock(), UuidIds(), print)
+
+    assert "database ours at http://elsewhere:8529" in str(refused.value)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pytest
 
 from region_scheduler.runtime.service import Part, Service
+from tests.ties import tied
 
 SCRIPT = """
 import sys, threading
@@ -65,7 +66,7 @@ class Recorded:
 def run(slow_s: float = 0, tick: str = "lambda: None") -> subprocess.Popen[str]:
     script = SCRIPT.replace("{slow_s}", str(slow_s)).replace("{tick}", tick)
     return subprocess.Popen(
-        [sys.executable, "-c", script],
+        tied([sys.executable, "-c", script]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
