@@ -68,13 +68,18 @@ def serve_region(
     keeper = lease_keeper(ports, instance, settings.lease, on_fenced=partial(_tell, on_fenced))
     services = region_services(ports, _scheduling(settings), settings.lease, keeper)
     scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
+
+    def wake() -> None:
+        services.scheduler.notice()
+        scheduler.wake()
+
     parts: list[Part] = [
         Membership(keeper),
         scheduler,
         *_slow_loops(services, settings, scheduler.wake),
-        _listener(settings, scheduler.wake),
+        _listener(settings, wake),
     ]
-    return Serving(parts, keeper, ports.clock, scheduler.wake)
+    return Serving(parts, keeper, ports.clock, wake)
 
 
 def _scheduling(settings: Settings) -> SchedulerSettings:

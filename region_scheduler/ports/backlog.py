@@ -165,8 +165,8 @@ class Backlog(Protocol):
         """Return when the next resting row may be tried; None if none rests."""
         ...
 
-    def marks(self) -> Mapping[TaskId, int]:
-        """Return the `seq` of every row, for a comparison with the graph store."""
+    def marks(self, tasks: Sequence[TaskId] | None = None) -> Mapping[TaskId, int]:
+        """Return the `seq` of every row, or of those of `tasks`, to compare with the graph."""
         ...
 
     def depth(self) -> int:

@@ -56,12 +56,13 @@ class InFlight:
 class TaskStore(Documents[Task], Protocol):
     """Tasks of all regions. Lists come lowest id first unless they say more."""
 
-    def claimable(self, region: str, limit: int) -> Suggesting[list[Task]]:
-        """Return ready and doubtful tasks of `region`, longest remaining path first."""
-        ...
+    def marks_claimable(
+        self, region: str, limit: int | None = None
+    ) -> Suggesting[Mapping[TaskId, int]]:
+        """Return the `seq` of every ready or doubtful task of `region`.
 
-    def marks_claimable(self, region: str) -> Suggesting[Mapping[TaskId, int]]:
-        """Return the `seq` of every ready or doubtful task of `region`."""
+        With a limit, of those with the longest remaining path, these first.
+        """
         ...
 
     def marks_of_run(self, run: RunId, region: str) -> Suggesting[Mapping[TaskId, int]]:

@@ -202,7 +202,16 @@ class Mender:
         return found
 
     def _is_here(self, task: Task) -> bool:
-        return task.schema == SCHEMA and task.region == self._region
+        return _is_in(self._region, task)
 
     def _is_ready(self, task: Task) -> bool:
-        return self._is_here(task) and task.state in CLAIMABLE
+        return is_ready_in(self._region, task)
+
+
+def is_ready_in(region: str, task: Task) -> bool:
+    """Say whether the backlog of `region` should have a row of `task`."""
+    return _is_in(region, task) and task.state in CLAIMABLE
+
+
+def _is_in(region: str, task: Task) -> bool:
+    return task.schema == SCHEMA and task.region == region

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Final
 
 from region_scheduler.commit.gate import Change, Fate, commit
@@ -14,7 +15,7 @@ from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import Region, RegionStatus
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import CLAIMABLE
-from region_scheduler.domain.task import SCHEMA, Task
+from region_scheduler.domain.task import Task
 from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
 from region_scheduler.errors import LostRace
@@ -23,6 +24,7 @@ from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata, TaskRow
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
 from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.tasks import InFlight
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.resources.assign import (
     Assignment,
@@ -31,6 +33,7 @@ from region_scheduler.resources.assign import (
     slots_of,
 )
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
+from region_scheduler.scheduling.mend import is_ready_in
 from region_scheduler.scheduling.promote import Claimant, pick, promotable, shares
 
 _SPARE: Final = 16
@@ -48,6 +51,7 @@ class SchedulerSettings:
         batch_max: Most tasks promoted in one tick.
         in_flight_max: Most claimed and running tasks of the region.
         scan_limit: Most ready tasks looked at in one tick, and rows of one tenant.
+        look_every_s: Pause between two looks into the graph while the backlog fills the room.
         level_default: Of tenants that have no document.
         back_off_s: Least pause of a task that lost a slot; jittered up to four times that.
     """
@@ -57,6 +61,7 @@ class SchedulerSettings:
     batch_max: int = 200
     in_flight_max: int = 10_000
     scan_limit: int = 2_000
+    look_every_s: float = 1.0
     back_off_s: float = 0.1
     level_default: Level = LEVEL_DEFAULT
 
@@ -114,6 +119,12 @@ class Scheduler:
         self._clock = clock
         self._ids = ids
         self._chance = chance
+        self._notice, self._noticed = object(), object()
+        self._looked_at = -inf
+
+    def notice(self) -> None:
+        """Say that a task may have become ready; returns at once, from any thread."""
+        self._notice = object()
 
     def tick(self) -> Promoted:
         """Promote what can run now.
@@ -124,8 +135,7 @@ class Scheduler:
         slow = self._timings.reconcile_every_s
         if not self._keeper.may_act() or not self._may_claim():
             return Promoted(slow)
-        self._discover()
-        rows = self._choose()
+        rows = self._promotable()
         if not rows:
             return Promoted(self._next_wait())
         claimed, losers, spent = self._claim(rows)
@@ -143,13 +153,43 @@ class Scheduler:
         (region,) = self._graph.regions.read([self._settings.region])
         return isinstance(region, Region) and region.status is RegionStatus.ACTIVE
 
-    def _discover(self) -> None:
-        """Take over what became ready, whoever admitted it."""
-        found = self._graph.tasks.claimable(self._settings.region, self._settings.scan_limit)
-        ready = [task for task in found if task.schema == SCHEMA]
+    def _promotable(self) -> Sequence[BacklogRow]:
+        """Return the rows to promote, the graph asked for new ones only where they may matter.
+
+        Nothing is asked while there is no room. Whatever is not looked for here gets its row from
+        the mender, within `reconcile_every_s`.
+        """
+        in_flight = self._graph.tasks.in_flight(self._settings.region)
+        count = self._room(in_flight.total)
+        if not count:
+            return ()
+        since_s = self._clock.monotonic() - self._looked_at
+        least_s = self._settings.look_every_s if self._is_noticed() else inf
+        if since_s >= min(least_s, self._timings.reconcile_every_s):
+            self._discover()
+        rows = self._choose(in_flight, count)
+        if len(rows) < count and self._is_noticed() and self._discover():
+            rows = self._choose(in_flight, count)
+        return rows
+
+    def _is_noticed(self) -> bool:
+        return self._notice is not self._noticed
+
+    def _discover(self) -> bool:
+        """Take over what became ready, whoever admitted it; say whether there was anything."""
+        notice, at = self._notice, self._clock.monotonic()
+        region = self._settings.region
+        seen = self._graph.tasks.marks_claimable(region, self._settings.scan_limit)
+        rows = self._backlog.marks(list(seen))
+        new = [id_ for id_, seq in seen.items() if rows.get(id_, -1) < seq]
+        found = self._graph.tasks.read(new) if new else []
+        ready = [task for task in found if task is not None and is_ready_in(region, task)]
         if ready:
             self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
             self._note(ready)
+        # Only now: what a look that failed was for is still to be looked for.
+        self._noticed, self._looked_at = notice, at
+        return bool(ready)
 
     def _note(self, tasks: Sequence[Task]) -> None:
         """Keep the attributes of this region's tasks up to date with what was read or written."""
@@ -163,14 +203,12 @@ class Scheduler:
         cap = self._settings.in_flight_max - in_flight
         return max(0, min(room, cap, self._settings.batch_max))
 
-    def _choose(self) -> Sequence[BacklogRow]:
+    def _choose(self, in_flight: InFlight, count: int) -> Sequence[BacklogRow]:
         """Return the rows to promote: of each tenant, by its share, the best whose locks look free.
 
         Where locks keep many back, it looks deeper.
         """
-        in_flight = self._graph.tasks.in_flight(self._settings.region)
-        count = self._room(in_flight.total)
-        tenants = self._backlog.tenants() if count else []
+        tenants = self._backlog.tenants()
         if not tenants:
             return ()
         levels = levels_of(self._graph.tenants, tenants, self._settings.level_default)

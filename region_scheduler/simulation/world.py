@@ -288,6 +288,8 @@ class World:
     def _wake(self, region: str) -> None:
         if self.is_waking:
             self.woken.add(region)
+            if region in self.regions:
+                self.regions[region].services.scheduler.notice()
 
 
 _RUNNERS = (

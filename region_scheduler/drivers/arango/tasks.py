@@ -31,13 +31,11 @@ class ArangoTasks(ArangoDocuments[Task]):
         super().__init__(db, queries, Codec(Task, TASKS, has_handle_ids=True))
         self._edges = db.collection(DEPENDENCIES)
 
-    def claimable(self, region: str, limit: int) -> list[Task]:
-        """Return ready and doubtful tasks of `region`, longest remaining path first."""
-        return self.listed("claimable", region=region, limit=limit)
-
-    def marks_claimable(self, region: str) -> Mapping[TaskId, int]:
-        """Return the `seq` of every ready or doubtful task of `region`."""
-        return dict(self._queries.rows("marks_claimable", region=region))
+    def marks_claimable(self, region: str, limit: int | None = None) -> Mapping[TaskId, int]:
+        """Return the `seq` of ready and doubtful tasks of `region`, all or the longest paths."""
+        if limit is None:
+            return dict(self._queries.rows("marks_claimable", region=region))
+        return dict(self._queries.rows("marks_claimable_longest", region=region, limit=limit))
 
     def marks_of_run(self, run: RunId, region: str) -> Mapping[TaskId, int]:
         """Return the `seq` of every task of `run` that is in `region`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Engine, delete, func, select, update
 
@@ -16,6 +16,9 @@ from region_scheduler.drivers.sql.tables import backlog
 from region_scheduler.drivers.sql.top import FIELDS, PARTS_MAX, best_rows
 from region_scheduler.drivers.sql.upsert import newer_upsert, older_delete
 from region_scheduler.ports.backlog import BacklogRow
+
+_IDS_MAX: Final = 1_000
+"""Tasks named in one question."""
 
 
 class SqlBacklog:
@@ -111,15 +114,20 @@ class SqlBacklog:
             found: float | None = connection.execute(query).scalar()
         return found
 
-    def marks(self) -> Mapping[TaskId, int]:
-        """Return the `seq` of every row.
+    def marks(self, tasks: Sequence[TaskId] | None = None) -> Mapping[TaskId, int]:
+        """Return the `seq` of every row, or of those of `tasks`.
 
         Raises:
             Unavailable: No answer.
         """
+        query = select(backlog.c.task, backlog.c.seq)
+        if tasks is None:
+            asked = [query]
+        else:
+            parts = range(0, len(tasks), _IDS_MAX)
+            asked = [query.where(backlog.c.task.in_(tasks[n : n + _IDS_MAX])) for n in parts]
         with reading(self._engine) as connection:
-            rows = connection.execute(select(backlog.c.task, backlog.c.seq))
-            return {TaskId(task): seq for task, seq in rows}
+            return {TaskId(id_): seq for one in asked for id_, seq in connection.execute(one)}
 
     def depth(self) -> int:
         """Count the rows.

@@ -185,6 +185,9 @@ def test_marks_tell_the_seq_of_every_row(backlog: Backlog) -> None:
     backlog.add([row("a", seq=3), row("b", rest_s=99, tenant="other")], NOW)
 
     assert backlog.marks() == {TaskId("tasks/a"): 3, TaskId("tasks/b"): 1}
+    assert backlog.marks([]) == {}
+    many = [TaskId(f"tasks/{n}") for n in range(2_500)]
+    assert backlog.marks([*many, TaskId("tasks/a"), *many]) == {TaskId("tasks/a"): 3}
 
 
 def test_a_row_is_removed_unless_its_seq_is_higher(backlog: Backlog) -> None:

@@ -183,7 +183,7 @@ def test_a_read_without_an_answer_is_unavailable(
     with pytest.raises(Unavailable):
         faulty_graph.tasks.held("eu")
     with pytest.raises(Unavailable):
-        faulty_graph.tasks.claimable("eu", 10)
+        faulty_graph.tasks.marks_claimable("eu", 10)
     engine.heal()
 
     assert faulty_graph.runs.read(["run1"]) == [None]

@@ -116,8 +116,10 @@ def test_lists_by_state(graph: ArangoGraph, seed: int) -> None:
 
     assert [t for t in graph.tasks.held("eu") if t.run == RUN] == held
     assert graph.tasks.held("us") == []
-    claimable = [t for t in graph.tasks.claimable("eu", 100) if t.run == RUN]
-    assert claimable == sample.in_states(CLAIMABLE)
+    ready = {t.id: t.seq for t in sample.in_states(CLAIMABLE)}
+    marks = graph.tasks.marks_claimable("eu")
+    assert {t.id: marks[t.id] for t in sample.tasks.values() if t.id in marks} == ready
+    assert graph.tasks.marks_claimable("eu", 1_000) == marks
     assert graph.tasks.of_run(RUN) == sample.in_states(frozenset(S))
     assert graph.tasks.of_run(RUN, [S.DONE]) == sample.in_states(frozenset({S.DONE}))
     assert graph.tasks.of_run(RUN, limit=2) == sample.in_states(frozenset(S))[:2]
@@ -148,7 +150,9 @@ def test_held_by_asks_for_holders_wherever_they_hold(graph: ArangoGraph) -> None
     assert graph.tasks.held_by([]) == []
 
 
-def test_claimable_puts_the_longest_remaining_path_first(graph: ArangoGraph) -> None:
+def test_of_what_is_claimable_a_limit_leaves_the_longest_remaining_path_first(
+    graph: ArangoGraph,
+) -> None:
     lengths = {"a": 1.0, "b": 10.0, "c": 2.0, "d": 10.0}
     tasks = put_graph(
         graph,
@@ -158,8 +162,9 @@ def test_claimable_puts_the_longest_remaining_path_first(graph: ArangoGraph) -> 
     )
     expected = sorted(lengths, key=lambda name: (-lengths[name], tasks[name].id))
 
-    assert [t.spec.name for t in graph.tasks.claimable("eu", 10)] == expected
-    assert [t.spec.name for t in graph.tasks.claimable("eu", 3)] == expected[:3]
+    marks = [(tasks[name].id, tasks[name].seq) for name in expected]
+    assert list(graph.tasks.marks_claimable("eu", 10).items()) == marks
+    assert list(graph.tasks.marks_claimable("eu", 3).items()) == marks[:3]
 
 
 def test_in_flight_counts_by_tenant_and_region(graph: ArangoGraph) -> None:
