@@ -56,6 +56,14 @@ class InFlight:
 class TaskStore(Documents[Task], Protocol):
     """Tasks of all regions. Lists come lowest id first unless they say more."""
 
+    def known(self, ids: Sequence[TaskId]) -> Deciding[Mapping[TaskId, Task | None]]:
+        """Return the tasks that exist, by id; None for one that only a newer version understands.
+
+        Raises:
+            Unavailable: No answer; reading again is safe.
+        """
+        ...
+
     def marks_claimable(
         self, region: str, limit: int | None = None
     ) -> Suggesting[Mapping[TaskId, int]]:

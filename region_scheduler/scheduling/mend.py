@@ -14,7 +14,7 @@ from typing import Final
 
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.states import CLAIMABLE, FINAL, TaskState
-from region_scheduler.domain.task import SCHEMA, Task
+from region_scheduler.domain.task import Task
 from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata, TaskRow
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
@@ -185,8 +185,11 @@ class Mender:
             stale: list[Task] = []
             gone: list[tuple[TaskId, int]] = []
             ahead: list[tuple[TaskId, int]] = []
-            for id_, task in zip(part, self._graph.tasks.read(part), strict=True):
-                seq = rows.get(id_)
+            tasks = self._graph.tasks.known(part)
+            for id_ in part:
+                seq, task = rows.get(id_), tasks.get(id_)
+                if task is None and id_ in tasks:
+                    continue  # only a newer version knows what to do with it
                 if task is None or not belongs(task):
                     gone += [(id_, seq)] if seq is not None else []
                 elif seq is None:
@@ -202,7 +205,7 @@ class Mender:
         return found
 
     def _is_here(self, task: Task) -> bool:
-        return _is_in(self._region, task)
+        return task.region == self._region
 
     def _is_ready(self, task: Task) -> bool:
         return is_ready_in(self._region, task)
@@ -210,8 +213,4 @@ class Mender:
 
 def is_ready_in(region: str, task: Task) -> bool:
     """Say whether the backlog of `region` should have a row of `task`."""
-    return _is_in(region, task) and task.state in CLAIMABLE
-
-
-def _is_in(region: str, task: Task) -> bool:
-    return task.schema == SCHEMA and task.region == region
+    return task.region == region and task.state in CLAIMABLE

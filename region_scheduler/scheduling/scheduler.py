@@ -14,7 +14,6 @@ from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import Region, RegionStatus
 from region_scheduler.domain.slot import Slot
-from region_scheduler.domain.states import CLAIMABLE
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
@@ -182,14 +181,19 @@ class Scheduler:
         seen = self._graph.tasks.marks_claimable(region, self._settings.scan_limit)
         rows = self._backlog.marks(list(seen))
         new = [id_ for id_, seq in seen.items() if rows.get(id_, -1) < seq]
-        found = self._graph.tasks.read(new) if new else []
-        ready = [task for task in found if task is not None and is_ready_in(region, task)]
+        ready = self._ready(new)
         if ready:
             self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
             self._note(ready)
         # Only now: what a look that failed was for is still to be looked for.
         self._noticed, self._looked_at = notice, at
         return bool(ready)
+
+    def _ready(self, ids: Sequence[TaskId]) -> list[Task]:
+        """Return those of the tasks that this region may claim, as read at the leader."""
+        tasks = self._graph.tasks.known(ids).values() if ids else ()
+        region = self._settings.region
+        return [task for task in tasks if task is not None and is_ready_in(region, task)]
 
     def _note(self, tasks: Sequence[Task]) -> None:
         """Keep the attributes of this region's tasks up to date with what was read or written."""
@@ -241,13 +245,8 @@ class Scheduler:
         self, rows: Sequence[BacklogRow]
     ) -> tuple[list[Task], list[Task], list[tuple[TaskId, int]]]:
         """Claim each row's task; return those won, those lost to others, and the rows to drop."""
-        found = self._graph.tasks.read([row.task for row in rows])
         me, region, at = self._keeper.instance.id, self._settings.region, self._clock.now()
-        known = [
-            task
-            for task in found
-            if task is not None and task.state in CLAIMABLE and task.region == region
-        ]
+        known = self._ready([row.task for row in rows])
         changes = [
             Change(
                 task.id,

@@ -39,6 +39,7 @@ class Kind(StrEnum):
     LOST_BEFORE = "lost-before"
     LOST_AFTER = "lost-after"
     TWICE = "twice"
+    STORE_GONE = "store-gone"
 
 
 _WRITES: Final = frozenset(
@@ -56,14 +57,20 @@ _WRITES: Final = frozenset(
     }
 )
 _DOCUMENT_WRITES: Final = ("insert", "write")
+_RELATIONAL: Final = ("backlog.", "metadata.")
+_OF_WRITES: Final = tuple(kind for kind in Kind if kind is not Kind.STORE_GONE)
 
 
 def kinds_of(point: str) -> tuple[Kind, ...]:
-    """Return what can happen at a call: a read changes nothing, a wake-up never raises."""
+    """Return what can happen at a call: a read changes nothing, a wake-up never raises.
+
+    That the relational stores are gone is seen first by the next call to one of them.
+    """
     if point == "wake_ups.wake":
         return (Kind.CRASH_BEFORE, Kind.LOST_BEFORE, Kind.TWICE)
     is_write = point in _WRITES or point.rpartition(".")[2] in _DOCUMENT_WRITES
-    return tuple(Kind) if is_write else (Kind.CRASH_BEFORE, Kind.UNAVAILABLE)
+    kinds = _OF_WRITES if is_write else (Kind.CRASH_BEFORE, Kind.UNAVAILABLE)
+    return (*kinds, Kind.STORE_GONE) if point.startswith(_RELATIONAL) else kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +103,14 @@ class Faults:
 
     Attributes:
         fault: Which, if any.
+        lose_stores: Deletes the regions' relational stores.
         calls: How often each point was called so far.
         is_armed: Whether calls count.
         has_struck: Whether the fault has happened.
     """
 
     fault: Fault | None = None
+    lose_stores: Callable[[], None] = lambda: None
     calls: Counter[str] = field(default_factory=Counter)
     is_armed: bool = False
     has_struck: bool = False
@@ -116,6 +125,9 @@ class Faults:
         if fault is None or (fault.point, fault.number) != (point, number):
             return call()
         self.has_struck = True
+        if fault.kind is Kind.STORE_GONE:
+            self.lose_stores()
+            return call()
         return _struck(point, fault.kind, call)
 
     def all(self) -> Iterator[Fault]:
@@ -141,7 +153,7 @@ def _struck(point: str, kind: Kind, call: partial[Any]) -> Any:
         case Kind.LOST_AFTER:
             call()
             return _lost_answer(point, call)
-        case Kind.TWICE:
+        case _:
             call()
             return call()
 
@@ -164,7 +176,7 @@ class FaultyWorld(World):
     """A world whose processes may die at one call, and go on as production would."""
 
     def __init__(self, directory: Path, regions: tuple[str, ...], fault: Fault | None) -> None:
-        self.faults = Faults(fault)
+        self.faults = Faults(fault, self.lose_stores)
         super().__init__(directory, regions, hook=self.faults)
 
     def perform(
@@ -195,6 +207,7 @@ class FaultyWorld(World):
             except RegionSchedulerError as error:
                 if not error.is_retryable:
                     raise
+                self.pass_time(self.timings.reconcile_every_s)
         raise AssertionError(f"{tries} tries against a single fault were not enough")
 
     def _replace(self, region: SimulatedRegion, worker: SimulatedWorker | None) -> None:

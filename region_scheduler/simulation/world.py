@@ -205,6 +205,11 @@ class World:
         region.workers[region.workers.index(dead)] = worker
         region.broker.return_unacknowledged()
 
+    def lose_stores(self) -> None:
+        """Delete the relational store of every region; processes still have the files open."""
+        for file in self._directory.glob("*.db*"):
+            file.unlink()
+
     def renew(self) -> None:
         """Let every process beat."""
         for region in self.regions.values():

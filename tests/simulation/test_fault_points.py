@@ -7,22 +7,30 @@ A failure names each fault that did harm, e.g. `chain tasks.write#3:lost-after`;
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
 
-from region_scheduler.simulation.faults import Fault, Kind
+from region_scheduler.simulation.faults import Fault, FaultyWorld, Kind
 from tests.simulation.scenarios import (
     APPROVAL,
     CHAIN,
     CONTENDED,
     DIAMOND,
     FAILING,
+    HOME,
     LOST,
+    REGIONS,
     Scenario,
+    a_plan,
+    graph_of,
+    is_over,
     play,
+    spec,
+    submit,
     survey,
 )
 
@@ -70,6 +78,45 @@ def test_every_scenario_survives_every_single_fault(scenario: Scenario, place: P
 )
 def test_every_scenario_ends_well_without_a_fault(scenario: Scenario, place: Path) -> None:
     assert survey(scenario, place) != []
+
+
+def test_nothing_is_lost_with_the_relational_stores_at_whichever_moment(place: Path) -> None:
+    """The files of all regions are deleted under their processes, before each call to one."""
+    losses = [f for f in survey(DIAMOND, place / "survey") if f.kind is Kind.STORE_GONE]
+    assert {fault.point.partition(".")[0] for fault in losses} == {"backlog", "metadata"}
+
+    harmful = {}
+    for fault in losses:
+        struck, problems = play(DIAMOND, place / str(fault), fault)
+        shutil.rmtree(place / str(fault))
+        if problems or not struck.has_struck:
+            harmful[str(fault)] = problems
+
+    assert harmful == {}
+
+
+@pytest.mark.parametrize("is_waking", [True, False], ids=["woken", "never woken"])
+def test_a_region_that_loses_its_store_after_every_attempt_runs_each_task_once(
+    place: Path, is_waking: bool
+) -> None:
+    world = FaultyWorld(place, REGIONS, None)
+    world.is_waking = is_waking
+    names = [f"t{n:02}" for n in range(24)]
+    tasks = [spec(name, REGIONS[n % 2]) for n, name in enumerate(names)]
+    edges = [f"{names[n]}>{names[n + 9]}" for n in range(15)]
+    submit(world, graph_of(world), a_plan(tasks, *edges))
+
+    for _ in range(200):
+        for file in place.glob(f"{HOME}.db*"):
+            file.unlink()
+        world.clock.advance(world.timings.renew_every_s / 2)
+        world.renew()
+        world.slow_path()
+        for region in world.regions.values():
+            world.perform(region, region.workers[0].work, region.workers[0])
+
+    assert is_over(graph_of(world))
+    assert Counter(effect.name for effect in world.log.effects) == dict.fromkeys(names, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from region_scheduler.assembly.in_process import in_process_graph
 from region_scheduler.assembly.services import region_services
 from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.domain.states import RunState, TaskState
@@ -168,3 +169,19 @@ def test_every_ready_task_has_a_row_within_a_scan_though_there_is_no_room(
         home(world).workers[0].work()
 
     assert Counter(effects(world)) == dict.fromkeys((f"t{n:02}" for n in range(40)), 1)
+
+
+def test_a_task_that_only_a_newer_version_understands_keeps_no_other_back(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path, (HOME,))
+    run = admit(world, wide(3))
+    store = in_process_graph(world.engine, HOME)
+    home(world).services.mender.tick()
+    newer = {task.spec.name: task.id.partition("/")[2] for task in store.tasks.of_run(run.id)}
+    store.db.collection("tasks").update({"_key": newer["t00"], "schema": 2}, check_rev=False)
+
+    world.fast_path()
+    world.pass_time(10)
+
+    assert sorted(effects(world)) == ["t01", "t02"]

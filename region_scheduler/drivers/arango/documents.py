@@ -44,11 +44,14 @@ class ArangoDocuments(Generic[D]):
 
     def read(self, ids: Sequence[str]) -> list[D | None]:
         """Return the documents at the leader, in the order of `ids`; None where there is none."""
-        found: list[D | None] = []
+        return [self._standing(answer) for answer in self.answers(ids)]
+
+    def answers(self, ids: Sequence[str]) -> list[Document | None]:
+        """Return the documents at the leader as they are stored; None where there is none."""
+        found: list[Document | None] = []
         for part in _parts(ids):
             keys = [self._codec.key(id_) for id_ in part]
-            answers = reading(partial(self._read, keys))
-            found += [self._standing(answer) for answer in answers]
+            found += [_present(answer) for answer in reading(partial(self._read, keys))]
         return found
 
     def insert(self, values: Sequence[D]) -> list[Written[D]]:
@@ -86,11 +89,9 @@ class ArangoDocuments(Generic[D]):
         documents: list[Document] = response.body
         return documents
 
-    def _standing(self, answer: Document) -> D | None:
-        if "_id" not in answer:
-            if answer.get("errorNum") == MISSING:
-                return None
-            raise Unavailable(dependency=DEPENDENCY, detail=str(answer.get("errorMessage")))
+    def _standing(self, answer: Document | None) -> D | None:
+        if answer is None:
+            return None
         value = self._codec.decoded(answer)
         if value is None:
             # Not None: a task that only a newer version understands is there all the same.
@@ -102,6 +103,14 @@ class ArangoDocuments(Generic[D]):
         if isinstance(answer, WriteResult):
             return Written(answer)
         return Written(WriteResult.APPLIED, self._codec.at(value, answer["_rev"]))
+
+
+def _present(answer: Document) -> Document | None:
+    if "_id" in answer:
+        return answer
+    if answer.get("errorNum") == MISSING:
+        return None
+    raise Unavailable(dependency=DEPENDENCY, detail=str(answer.get("errorMessage")))
 
 
 def sent_in_parts(

@@ -31,6 +31,11 @@ class ArangoTasks(ArangoDocuments[Task]):
         super().__init__(db, queries, Codec(Task, TASKS, has_handle_ids=True))
         self._edges = db.collection(DEPENDENCIES)
 
+    def known(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task | None]:
+        """Return the tasks that exist; None for one that only a newer version understands."""
+        answers = zip(ids, self.answers(ids), strict=True)
+        return {id_: self._codec.decoded(found) for id_, found in answers if found is not None}
+
     def marks_claimable(self, region: str, limit: int | None = None) -> Mapping[TaskId, int]:
         """Return the `seq` of ready and doubtful tasks of `region`, all or the longest paths."""
         if limit is None:

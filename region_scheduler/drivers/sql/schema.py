@@ -40,14 +40,13 @@ def prepare(engine: Engine) -> None:
         return
     with _alone(engine) as connection:
         current = _current(connection)
-        if current == HEAD:
+        if current not in {None, HEAD}:
+            _migrate(connection, HEAD)
             return
+        METADATA.create_all(connection)
         if current is None:
-            METADATA.create_all(connection)
             _version.create(connection, checkfirst=True)
             connection.execute(_version.insert().values(version_num=HEAD))
-        else:
-            _migrate(connection, HEAD)
 
 
 def upgrade(url: str, revision: str = HEAD) -> None:
@@ -105,7 +104,8 @@ def _is_ready(engine: Engine) -> bool:
     """Say whether there is nothing to do, without keeping others from writing."""
     try:
         with engine.connect() as connection:
-            return _current(connection) == HEAD
+            is_whole = METADATA.tables.keys() <= set(inspect(connection).get_table_names())
+            return is_whole and _current(connection) == HEAD
     except SQLAlchemyError:
         return False  # why not is found, and told, by the one who prepares
 

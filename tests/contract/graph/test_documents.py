@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from region_scheduler.domain.run import Region, RegionStatus
+from region_scheduler.domain.states import TaskState
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.errors import InvalidInput, Unavailable
 from region_scheduler.ports.documents import WriteResult
-from tests.contract.graph.samples import KINDS, a_run, a_zone, put
+from tests.contract.graph.samples import KINDS, a_run, a_zone, put, put_graph
 from tests.unit.domain.samples import a_task, running
 
 APPLIED, CONFLICT, MISSING = WriteResult.APPLIED, WriteResult.CONFLICT, WriteResult.MISSING
@@ -178,6 +179,20 @@ def test_a_document_in_a_newer_state_is_left_alone(graph: ArangoGraph) -> None:
     assert [region.id for region in graph.regions.all()] == ["eu"]
     with pytest.raises(Unavailable, match="schema"):
         graph.regions.read(["us"])
+
+
+def test_known_tells_tasks_that_are_there_from_those_that_this_version_understands(
+    graph: ArangoGraph,
+) -> None:
+    tasks = put_graph(graph, [], {"a": TaskState.READY, "new": TaskState.READY})
+    gone, new = a_task("gone").id, tasks["new"].id
+    key = new.partition("/")[2]
+    graph.db.collection("tasks").update({"_key": key, "schema": 2}, check_rev=False)
+
+    found = graph.tasks.known([gone, tasks["a"].id, new])
+
+    assert found == {tasks["a"].id: tasks["a"], new: None}
+    assert graph.tasks.known([]) == {}
 
 
 def _changed(value: Any) -> Any:
