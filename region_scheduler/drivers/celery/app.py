@@ -26,9 +26,10 @@ def build_app(broker_url: str, *, visibility_timeout_s: float, handle: Handle | 
     """Return a Celery app whose one task hands each message to `handle`.
 
     Args:
-        broker_url: `redis://...`; connected to when first used.
-        visibility_timeout_s: A message unacknowledged for this long is delivered again; above the
-            longest cap, and the same for all users of one broker.
+        broker_url: `redis://…` or `amqp://…`; connected to when first used.
+        visibility_timeout_s: On Redis, a message unacknowledged for this long is delivered again;
+            above the longest cap, and the same for all users of one broker. RabbitMQ has its own
+            `consumer_timeout`.
         handle: What a worker does; None where messages are only published.
     """
     app = Celery("region_scheduler", broker=broker_url, set_as_current=False)
@@ -50,6 +51,7 @@ def build_app(broker_url: str, *, visibility_timeout_s: float, handle: Handle | 
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options=_transport_options(broker_url, visibility_timeout_s),
+        task_create_missing_queue_type="quorum" if is_amqp(broker_url) else "classic",
     )
 
     def run_attempt(message: str) -> None:
@@ -59,7 +61,20 @@ def build_app(broker_url: str, *, visibility_timeout_s: float, handle: Handle | 
     return app
 
 
+def is_amqp(broker_url: str) -> bool:
+    """Say whether the address is that of a RabbitMQ."""
+    return broker_url.startswith("amqp")
+
+
+def queue_arguments(app: Any) -> dict[str, str] | None:
+    """Return what a queue of attempts is declared with: the same by whoever comes first."""
+    kind = app.conf.task_create_missing_queue_type
+    return {"x-queue-type": kind} if kind == "quorum" else None
+
+
 def _transport_options(broker_url: str, visibility_timeout_s: float) -> dict[str, Any]:
+    if is_amqp(broker_url):
+        return {"connect_timeout": 3}
     if not broker_url.startswith("redis"):
         return {}
     return {

@@ -19,7 +19,11 @@ Producer: Any = messaging.Producer
 Queue: Any = entity.Queue
 
 _DEPENDENCY: Final = "broker"
-_IMPATIENT: Final = {"socket_timeout": 5, "socket_connect_timeout": 1}
+_IMPATIENT: Final[dict[str, dict[str, float]]] = {
+    "redis": {"socket_timeout": 5, "socket_connect_timeout": 1},
+    "amqp": {"connect_timeout": 1, "read_timeout": 5, "write_timeout": 5},
+}
+"""How long a publisher waits, in seconds, by kind of broker."""
 
 
 class Link:
@@ -67,8 +71,8 @@ class Link:
                 return self._channel
             except broker_errors(self._connection):
                 self._drop()  # the broker was restarted, perhaps: once more, anew
-        options = _IMPATIENT if self._app.conf.broker_transport_options else {}
-        self._connection = self._app.connection_for_write(transport_options=options)
+        kind = self._app.connection_for_write().transport.driver_type
+        self._connection = self._app.connection_for_write(transport_options=_IMPATIENT.get(kind))
         try:
             # `connect` would sleep for seconds between its tries.
             self._connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
@@ -92,7 +96,8 @@ def broker_errors(connection: Any) -> tuple[type[Exception], ...]:
 
 
 def _probe(channel: Any) -> None:
-    """Have the broker answer; a channel of another kind of broker is known to be open."""
-    client = getattr(channel, "client", None)
-    if client is not None:
-        client.ping()
+    """Have the broker answer."""
+    if hasattr(channel, "client"):
+        channel.client.ping()
+    else:
+        channel.basic_qos(0, 0, False)  # the cheapest call that AMQP answers; nothing is consumed

@@ -26,6 +26,7 @@ from region_scheduler.runtime.loop import Loop
 log = structlog.get_logger()
 
 _LISTEN_S: Final = 0.5
+_HEARTBEAT_S: Final = 10.0
 
 
 class BrokerWakeUps:
@@ -87,13 +88,15 @@ class WakeListener:
 
     def _listen(self) -> float:
         """Wait a moment for wake-ups: one tick."""
-        connection = self._connection or self._app.connection_for_read()
+        connection = self._connection or self._app.connection_for_read(heartbeat=_HEARTBEAT_S)
         try:
             if self._connection is None:
                 self._connection = connection
                 self._subscribe(connection)
             with suppress(socket.timeout):
                 connection.drain_events(timeout=_LISTEN_S)
+            if connection.supports_heartbeats:  # else a link that was cut in silence stays silent
+                connection.heartbeat_check()
         except broker_errors(connection) as failed:
             self._drop()
             raise Unavailable(dependency="broker", detail=str(failed)) from failed

@@ -63,12 +63,26 @@ def run_worker(
         without_mingle=True,
         without_heartbeat=True,
         task_events=False,
+        consumer_cls=_consumer_class(),
         quiet=True,
         loglevel="WARNING",
     )
     worker.start()
     del receivers  # Celery refers to them weakly
     return int(worker.exitcode or 0)
+
+
+def _consumer_class() -> Any:
+    """Return Celery's consumer without what it does for delays, which nobody uses here.
+
+    Seeing a quorum queue, it would declare some thirty exchanges and queues at the broker.
+    """
+    from celery.worker import consumer
+
+    plain: Any = consumer.Consumer
+    steps = [s for s in plain.Blueprint.default_steps if not s.endswith(":DelayedDelivery")]
+    blueprint = type("Blueprint", (plain.Blueprint,), {"default_steps": steps})
+    return type("UndelayedConsumer", (plain,), {"Blueprint": blueprint})
 
 
 def _connect(signal: Any, hook: Hook) -> Any:

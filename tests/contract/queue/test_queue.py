@@ -7,19 +7,20 @@ import signal
 import socket
 import time
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.task import Token
 from region_scheduler.drivers.celery.app import RUN_ATTEMPT
-from region_scheduler.drivers.celery.link import Consumer, Queue
+from region_scheduler.drivers.celery.link import Consumer
 from region_scheduler.drivers.celery.message import decode
+from region_scheduler.drivers.celery.queue import CeleryQueue
 from region_scheduler.errors import BrokenInvariant, Unavailable
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue, queue_name
 from tests.contract.queue.conftest import KEY, REGION
-from tests.services import Valkey
+from tests.services import Broker, Valkey
 
 
 def message(number: int, pool: str = "default", region: str = REGION) -> AttemptMessage:
@@ -43,7 +44,7 @@ def taken(app: Any, pool: str = "default") -> list[AttemptMessage]:
         received.ack()
 
     with app.connection_for_read() as connection:
-        queue = Queue(queue_name(REGION, pool))
+        queue = app.amqp.queues[queue_name(REGION, pool)]
         with Consumer(connection.channel(), [queue], on_message=take), suppress(socket.timeout):
             while True:
                 connection.drain_events(timeout=0.3)
@@ -84,7 +85,7 @@ def test_a_message_for_another_region_is_a_bug(queue: TaskQueue) -> None:
 
 
 def test_with_the_broker_down_nothing_was_sent_and_that_is_known(
-    queue: TaskQueue, server: Valkey
+    queue: TaskQueue, server: Broker
 ) -> None:
     server.stop()
     started = time.monotonic()
@@ -98,7 +99,7 @@ def test_with_the_broker_down_nothing_was_sent_and_that_is_known(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_after_a_restart_of_the_broker_publishing_goes_on_and_nothing_acknowledged_is_lost(
-    queue: TaskQueue, server: Valkey, app: Any, number: signal.Signals
+    queue: TaskQueue, server: Broker, app: Any, number: signal.Signals
 ) -> None:
     assert queue.publish([message(1)]) == [True]
     if number == signal.SIGKILL:
@@ -112,24 +113,43 @@ def test_after_a_restart_of_the_broker_publishing_goes_on_and_nothing_acknowledg
 
 
 def test_an_answer_that_is_lost_counts_as_published(
-    queue: TaskQueue, server: Valkey, app: Any, monkeypatch: pytest.MonkeyPatch
+    queue: CeleryQueue, server: Broker, app: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert queue.publish([message(1)]) == [True]
-    # It answers the probe and hangs before the batch.
-    link = cast(Any, queue)._link
-    monkeypatch.setattr(
-        "region_scheduler.drivers.celery.link._probe", lambda _channel: server.pause()
-    )
-    monkeypatch.setattr(
-        "region_scheduler.drivers.celery.link._IMPATIENT",
-        {"socket_timeout": 0.3, "socket_connect_timeout": 0.3},
-    )
-    link.close()
+    impatient = {
+        "redis": {"socket_timeout": 0.3, "socket_connect_timeout": 0.3},
+        "amqp": {"connect_timeout": 0.3, "read_timeout": 0.3},
+    }
+    monkeypatch.setattr("region_scheduler.drivers.celery.link._IMPATIENT", impatient)
+    monkeypatch.setattr("region_scheduler.drivers.celery.confirms._ANSWER_S", 0.3)
+    queue.close()
+    plain = queue._put
 
-    assert queue.publish([message(2), message(3)]) == [True, True]
+    def hang_first(*given: Any) -> None:
+        server.pause()  # it answered when it was asked whether it is there
+        plain(*given)
 
-    server.go_on()
+    monkeypatch.setattr(queue, "_put", hang_first)
+    try:
+        assert queue.publish([message(2), message(3)]) == [True, True]
+    finally:
+        server.go_on()
+
     assert {found.token.number for found in taken(app)} >= {1}
+
+
+def test_a_queue_that_was_deleted_under_us_is_made_again(
+    queue: TaskQueue, server: Broker, app: Any
+) -> None:
+    assert queue.publish([message(1)]) == [True]
+    server.forget(queue_name(REGION, "default"))
+
+    # RabbitMQ says that no queue took it; Redis makes the queue anew by itself.
+    assert queue.publish([message(2)]) == [isinstance(server, Valkey)]
+    assert queue.publish([message(3)]) == [True]
+
+    made_at_once = [message(2)] if isinstance(server, Valkey) else []
+    assert taken(app) == [*made_at_once, message(3)]
 
 
 def test_a_batch_is_one_round_trip(queue: TaskQueue) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from region_scheduler.drivers.celery.app import build_app
 from region_scheduler.drivers.celery.wakeups import BrokerWakeUps, WakeListener
-from tests.services import Valkey, eventually, free_port
+from tests.services import Broker, eventually
 
 Listening = Callable[..., threading.Semaphore]
 
@@ -69,7 +68,7 @@ def test_a_wake_up_is_quick(listening: Listening, wakeups: BrokerWakeUps) -> Non
 
 
 def test_waking_never_blocks_and_never_raises_with_the_broker_gone_or_hanging(
-    server: Valkey, wakeups: BrokerWakeUps
+    server: Broker, wakeups: BrokerWakeUps
 ) -> None:
     started = time.perf_counter()
     server.pause()
@@ -84,7 +83,7 @@ def test_waking_never_blocks_and_never_raises_with_the_broker_gone_or_hanging(
 
 
 def test_a_listener_comes_back_after_a_restart_and_looks_at_once(
-    server: Valkey, listening: Listening, wakeups: BrokerWakeUps
+    server: Broker, listening: Listening, wakeups: BrokerWakeUps
 ) -> None:
     woken = listening("eu-west")
     server.stop()
@@ -99,10 +98,9 @@ def test_a_listener_comes_back_after_a_restart_and_looks_at_once(
     eventually(is_woken, timeout_s=15)
 
 
-def test_a_listener_may_start_before_its_broker(tmp_path: Any) -> None:
-    server = Valkey(tmp_path / "late", free_port())
+def test_a_listener_may_start_before_its_broker(server: Broker, app: Any) -> None:
+    server.stop()
     woken = threading.Semaphore(0)
-    app = build_app(server.url, visibility_timeout_s=60)
     listener = WakeListener(app, "eu-west", woken.release)
     listener.start()
     try:
@@ -112,4 +110,3 @@ def test_a_listener_may_start_before_its_broker(tmp_path: Any) -> None:
     finally:
         listener.stop()
         assert listener.join(5)
-        server.stop()

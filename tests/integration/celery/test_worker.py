@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.task import SCHEMA, Token
 from region_scheduler.drivers.celery.app import build_app
 from region_scheduler.drivers.celery.queue import CeleryQueue
-from region_scheduler.ports.queue import AttemptMessage
+from region_scheduler.ports.queue import AttemptMessage, queue_name
 from tests.integration.celery.worker_program import KEY
-from tests.services import Valkey, eventually, valkey
+from tests.services import Broker, Valkey, eventually, rabbitmq, valkey
 from tests.ties import tied
 
 ROOT = Path(__file__).parents[3]
@@ -32,14 +32,22 @@ CHILD_START_S = 3.0
 PROGRAM = Path(__file__).with_name("worker_program.py")
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Valkey]:
-    with valkey(tmp_path / "valkey") as running:
+@pytest.fixture(params=["valkey", "rabbitmq"], scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Broker]:
+    servers: dict[str, AbstractContextManager[Broker]] = {
+        "valkey": valkey(tmp_path_factory.mktemp("valkey")),
+        "rabbitmq": rabbitmq(),
+    }
+    with servers[request.param] as running:
         yield running
 
 
 @pytest.fixture
-def queue(server: Valkey) -> Iterator[CeleryQueue]:
+def queue(server: Broker) -> Iterator[CeleryQueue]:
+    server.start()  # an earlier test may have left it stopped
+    server.forget(*(queue_name("eu-west", pool) for pool in ("default", "big", "other")))
     made = CeleryQueue(build_app(server.url, visibility_timeout_s=60), "eu-west", KEY)
     yield made
     made.close()
@@ -102,7 +110,7 @@ class Workers:
 
 
 @pytest.fixture
-def workers(server: Valkey, tmp_path: Path) -> Iterator[Workers]:
+def workers(server: Broker, tmp_path: Path) -> Iterator[Workers]:
     made = Workers(server.url, tmp_path)
     yield made
     made.kill_all()
@@ -147,7 +155,7 @@ def test_a_killed_child_costs_a_redelivery_and_a_new_child(
     assert workers.count("child") == 2
 
 
-def test_a_killed_worker_costs_a_redelivery_after_the_visibility_timeout(
+def test_a_killed_worker_costs_a_redelivery_after_the_visibility_timeout_at_most(
     workers: Workers, queue: CeleryQueue
 ) -> None:
     worker = workers.start(concurrency=1, visibility_timeout_s=4)
@@ -188,7 +196,7 @@ def test_a_worker_told_to_end_says_so_finishes_its_attempt_and_leaves_the_rest(
 
 
 def test_a_worker_outlives_a_restart_of_its_broker(
-    workers: Workers, queue: CeleryQueue, server: Valkey
+    workers: Workers, queue: CeleryQueue, server: Broker
 ) -> None:
     workers.start(concurrency=1)
     queue.publish([message("slow.1")])
@@ -199,11 +207,12 @@ def test_a_worker_outlives_a_restart_of_its_broker(
     queue.publish([message("quick.2")])
 
     eventually(lambda: workers.count("end", "quick.2") == 1, timeout_s=30)
-    assert workers.count("end", "slow.1") == 1
+    # RabbitMQ delivers anew what a lost connection had not acknowledged; its start is refused then.
+    assert workers.count("end", "slow.1") == (1 if isinstance(server, Valkey) else 2)
 
 
 def test_what_cannot_be_handled_is_spent_and_the_worker_goes_on(
-    workers: Workers, queue: CeleryQueue, server: Valkey
+    workers: Workers, queue: CeleryQueue, server: Broker
 ) -> None:
     workers.start(concurrency=1)
     forger = CeleryQueue(build_app(server.url, visibility_timeout_s=60), "eu-west", b"other key")
