@@ -8,7 +8,7 @@ only by a higher one and dropped only by one that is not lower, whoever comes la
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -145,11 +145,14 @@ class Backlog(Protocol):
         """Return the tenants that have rows, in a fixed order."""
         ...
 
-    def top(self, shares: Mapping[str, int], now_s: float) -> list[BacklogRow]:
+    def top(
+        self, shares: Mapping[str, int], now_s: float, pools: Collection[str]
+    ) -> list[BacklogRow]:
         """Return each tenant's rows to promote next, best first, at most its share of them.
 
-        Resting rows are left out. Order within a tenant: priority, then remaining path (longest),
-        then due time, then task id. One range of an index a tenant, however many rows there are.
+        Only rows of `pools`, so that those of a pool without room hold nobody back; resting rows
+        are left out. Order within a tenant: priority, then remaining path (longest), then due time,
+        then task id. One range of an index a tenant, however many rows there are.
         """
         ...
 

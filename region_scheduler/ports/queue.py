@@ -44,7 +44,11 @@ class TaskQueue(Protocol):
         ...
 
     def length(self, pool: str) -> int:
-        """Count the messages that no worker has taken yet."""
+        """Count the messages that no worker has taken yet.
+
+        Raises:
+            Unavailable: No answer.
+        """
         ...
 
 

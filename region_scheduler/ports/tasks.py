@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,14 +44,31 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """How many tasks of a region are claimed or running, by tenant."""
+    """How many tasks of a region are claimed or running, by tenant and pool."""
 
-    by_tenant: Mapping[str, int]
+    counts: Mapping[tuple[str, str], int]
+
+    @property
+    def by_tenant(self) -> Mapping[str, int]:
+        """All pools together."""
+        return _summed((tenant, count) for (tenant, _), count in self.counts.items())
+
+    @property
+    def by_pool(self) -> Mapping[str, int]:
+        """All tenants together."""
+        return _summed((pool, count) for (_, pool), count in self.counts.items())
 
     @property
     def total(self) -> int:
-        """All tenants together."""
-        return sum(self.by_tenant.values())
+        """All of them."""
+        return sum(self.counts.values())
+
+
+def _summed(parts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
+    sums: Counter[str] = Counter()
+    for name, count in parts:
+        sums[name] += count
+    return dict(sums)
 
 
 class TaskStore(Documents[Task], Protocol):

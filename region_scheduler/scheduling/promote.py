@@ -13,16 +13,46 @@ from region_scheduler.domain.tenant import Level
 from region_scheduler.ports.backlog import BacklogRow
 
 
-def promotable(workers: Sequence[Instance], look_ahead: int, in_flight: int) -> int:
-    """Return K: how many more tasks the region's queues should hold.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """K: how many more tasks the region's queues should hold.
+
+    Attributes:
+        total: In all pools together: a worker that serves several runs no more for it.
+        by_pool: In each pool that a worker serves.
+    """
+
+    total: int
+    by_pool: Mapping[str, int]
+
+    def within(self, *bounds: int) -> Room:
+        """Return the same room under further bounds of the total."""
+        return Room(max(0, min(self.total, *bounds)), self.by_pool)
+
+    @property
+    def pools(self) -> frozenset[str]:
+        """Those with room for another task."""
+        return frozenset(pool for pool, count in self.by_pool.items() if count > 0)
+
+
+def promotable(workers: Sequence[Instance], look_ahead: int, under_way: Mapping[str, int]) -> Room:
+    """Return K, in all and by pool.
 
     Args:
         workers: Live workers of the region.
         look_ahead: Tasks kept waiting in the queue for each slot of a worker, at least 0.
-        in_flight: Claimed and running tasks of the region.
+        under_way: What takes room by pool: claimed and running tasks, or messages if more.
     """
-    capacity = sum(sum(worker.capacity.values()) for worker in workers)
-    return max(0, capacity * (1 + look_ahead) - in_flight)
+    slots: Counter[str] = Counter()
+    for worker in workers:
+        slots.update(worker.capacity)
+    capacity = sum(max(worker.capacity.values(), default=0) for worker in workers)
+    taken = sum(under_way.get(pool, 0) for pool in slots)
+    by_pool = {
+        pool: max(0, count * (1 + look_ahead) - under_way.get(pool, 0))
+        for pool, count in slots.items()
+    }
+    return Room(max(0, capacity * (1 + look_ahead) - taken), by_pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +84,12 @@ class Picked:
 
     Attributes:
         short: Tenants whose rows ran out before their turn was over.
+        pools: Those that have room left for more.
     """
 
     rows: tuple[BacklogRow, ...]
     short: frozenset[str]
+    pools: frozenset[str]
 
 
 def shares(claimants: Mapping[str, Claimant], count: int) -> dict[str, int]:
@@ -76,32 +108,34 @@ def shares(claimants: Mapping[str, Claimant], count: int) -> dict[str, int]:
 def pick(
     rows: Sequence[BacklogRow],
     slots: Mapping[str, Sequence[Slot]],
-    count: int,
+    room: Room,
     claimants: Mapping[str, Claimant],
 ) -> Picked:
-    """Return the `count` rows to promote, tenants taking turns by weight, floors first.
+    """Return the rows to promote into `room`, tenants taking turns by weight, floors first.
 
-    A tenant's rows come in the order given. Only rows whose locks look free are taken, each lock
-    given to one taker a unit: small tasks pass a big one that waits for a lock. A stale view costs
-    a conflict, no mistake.
+    A tenant's rows come in the order given. Only rows whose pool has room and whose locks look free
+    are taken, each lock given to one taker a unit: small tasks pass a big one that waits for a
+    lock. A stale view costs a conflict, no mistake.
     """
     waiting: dict[str, list[BacklogRow]] = {name: [] for name in claimants}
     for row in reversed(rows):
         waiting[row.tenant].append(row)
     free = {name: _units_open(units) for name, units in slots.items()}
+    left = dict(room.by_pool)
     turns, given = _turns(claimants), dict.fromkeys(claimants, 0)
     picked: list[BacklogRow] = []
     short: set[str] = set()
-    while turns and len(picked) < count:
+    while turns and len(picked) < room.total:
         _, name = heappop(turns)
-        found = _next_free(waiting[name], slots, free)
+        found = _next_free(waiting[name], slots, free, left)
         if found is None:
             short.add(name)
             continue
         picked.append(found)
+        left[found.pool] -= 1
         given[name] += 1
         _again(turns, claimants, name, given[name])
-    return Picked(tuple(picked), frozenset(short))
+    return Picked(tuple(picked), frozenset(short), Room(0, left).pools)
 
 
 def _turns(claimants: Mapping[str, Claimant]) -> list[tuple[tuple[bool, float], str]]:
@@ -122,11 +156,16 @@ def _again(
 
 
 def _next_free(
-    waiting: list[BacklogRow], slots: Mapping[str, Sequence[Slot]], free: dict[str, int]
+    waiting: list[BacklogRow],
+    slots: Mapping[str, Sequence[Slot]],
+    free: dict[str, int],
+    left: Mapping[str, int],
 ) -> BacklogRow | None:
-    """Take rows off the end of `waiting` until one has its locks free, and take those."""
+    """Take rows off the end of `waiting` until one's pool has room and its locks are free."""
     while waiting:
         row = waiting.pop()
+        if left.get(row.pool, 0) < 1:
+            continue
         wanted = Counter(row.locks)
         own = {
             name: sum(1 for unit in slots.get(name, ()) if _is_own(unit, row)) for name in wanted

@@ -33,7 +33,7 @@ from region_scheduler.resources.assign import (
 )
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
 from region_scheduler.scheduling.mend import is_ready_in
-from region_scheduler.scheduling.promote import Claimant, pick, promotable, shares
+from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares
 
 _SPARE: Final = 16
 """Rows of a tenant that are looked at beyond its share, in case locks keep some back."""
@@ -159,16 +159,16 @@ class Scheduler:
         the mender, within `reconcile_every_s`.
         """
         in_flight = self._graph.tasks.in_flight(self._settings.region)
-        count = self._room(in_flight.total)
-        if not count:
+        room = self._room(in_flight)
+        if not room.total or not room.pools:
             return ()
         since_s = self._clock.monotonic() - self._looked_at
         least_s = self._settings.look_every_s if self._is_noticed() else inf
         if since_s >= min(least_s, self._timings.reconcile_every_s):
             self._discover()
-        rows = self._choose(in_flight, count)
-        if len(rows) < count and self._is_noticed() and self._discover():
-            rows = self._choose(in_flight, count)
+        rows = self._choose(in_flight, room)
+        if len(rows) < room.total and self._is_noticed() and self._discover():
+            rows = self._choose(in_flight, room)
         return rows
 
     def _is_noticed(self) -> bool:
@@ -201,16 +201,20 @@ class Scheduler:
         if mine:
             self._metadata.record(mine)
 
-    def _room(self, in_flight: int) -> int:
+    def _room(self, in_flight: InFlight) -> Room:
         workers = self._graph.instances.workers(self._settings.region)
-        room = promotable(workers, self._settings.look_ahead, in_flight)
-        cap = self._settings.in_flight_max - in_flight
-        return max(0, min(room, cap, self._settings.batch_max))
+        pools = sorted({pool for worker in workers for pool in worker.capacity})
+        # What timed out before a worker came to it is still in the queue, and takes room there.
+        under_way = {
+            pool: max(in_flight.by_pool.get(pool, 0), self._queue.length(pool)) for pool in pools
+        }
+        room = promotable(workers, self._settings.look_ahead, under_way)
+        return room.within(self._settings.in_flight_max - in_flight.total, self._settings.batch_max)
 
-    def _choose(self, in_flight: InFlight, count: int) -> Sequence[BacklogRow]:
-        """Return the rows to promote: of each tenant, by its share, the best whose locks look free.
+    def _choose(self, in_flight: InFlight, room: Room) -> Sequence[BacklogRow]:
+        """Return the rows to promote: of each tenant, by its share, the best that can run.
 
-        Where locks keep many back, it looks deeper.
+        Where locks or full pools keep many back, it looks deeper.
         """
         tenants = self._backlog.tenants()
         if not tenants:
@@ -221,17 +225,23 @@ class Scheduler:
         }
         asked = {
             name: share + _SPARE if claimants[name].may_have(1) else 0
-            for name, share in shares(claimants, count).items()
+            for name, share in shares(claimants, room.total).items()
         }
-        limit = self._settings.scan_limit
+        limit, pools = self._settings.scan_limit, room.pools
+        seen: dict[TaskId, BacklogRow] = {}
         while True:
-            rows = self._backlog.top(asked, self._now_s())
-            picked = pick(rows, self._slots_seen(rows), count, claimants)
-            found = Counter(row.tenant for row in rows)
-            cut = [n for n in picked.short if asked[n] <= found[n] < limit]
+            found = self._backlog.top(asked, self._now_s(), pools)
+            seen |= {row.task: row for row in found}  # a deeper look only adds behind
+            rows = list(seen.values())
+            picked = pick(rows, self._slots_seen(rows), room, claimants)
+            counts = Counter(row.tenant for row in found)
+            cut = [n for n in picked.short if asked[n] <= counts[n] < limit]
             if not cut:
                 return picked.rows
-            asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
+            if pools - picked.pools:
+                pools &= picked.pools  # what waits for a full pool hides what could run in another
+            else:
+                asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
 
     def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
         names = sorted({name for row in rows for name in row.locks})

@@ -27,6 +27,11 @@ class SimulatedBroker:
         """Count what no worker has taken."""
         return len(self._queues[queue_name(self._region, pool)])
 
+    def lose_all(self) -> None:
+        """Forget every message, taken or not, as a broker does whose store is replaced."""
+        self._queues.clear()
+        self._unacknowledged.clear()
+
     def wake(self, region: str) -> None:
         """Tell the schedulers of `region`."""
         self._on_wake(region)
@@ -41,8 +46,9 @@ class SimulatedBroker:
         return message
 
     def acknowledge(self, message: AttemptMessage) -> None:
-        """Forget a message that was taken."""
-        self._unacknowledged.remove(message)
+        """Forget a message that was taken; one of before a loss is forgotten already."""
+        if message in self._unacknowledged:
+            self._unacknowledged.remove(message)
 
     def return_unacknowledged(self) -> None:
         """Deliver again whatever was taken and not acknowledged, as after a lost worker."""

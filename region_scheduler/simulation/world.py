@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random  # noqa: TID251 - a world is replayed by its seed
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from region_scheduler.assembly.in_process import in_process_ports
 from region_scheduler.assembly.instrumented import Hook
@@ -32,6 +32,7 @@ from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, Work
 
 T = TypeVar("T")
 
+POOL: Final = "default"
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -97,10 +98,12 @@ class SimulatedWorker:
     broker: SimulatedBroker
     receipts: Receipts
     ending: threading.Event
+    pools: tuple[str, ...] = (POOL,)
 
     def work(self) -> bool:
         """Handle the next message; say whether there was one."""
-        message = self.broker.take()
+        taken = (self.broker.take(pool) for pool in self.pools)
+        message = next((found for found in taken if found is not None), None)
         if message is None:
             return False
         self.handler.handle(message)
@@ -156,10 +159,11 @@ class World:
         for region in self.regions.values():
             region.workers.append(self.worker(region))
 
-    def worker(self, region: SimulatedRegion) -> SimulatedWorker:
+    def worker(self, region: SimulatedRegion, pools: Sequence[str] = (POOL,)) -> SimulatedWorker:
         """Return a further worker of `region`, registered, not yet listed there."""
         receipts, ending = Receipts(), threading.Event()
-        instance = self._instance(region.name, "worker", (Role.WORKER,), {"default": self._slots})
+        capacity = dict.fromkeys(pools, self._slots)
+        instance = self._instance(region.name, "worker", (Role.WORKER,), capacity)
         keeper = lease_keeper(region.ports, instance, self.timings, receipts.live)
         keeper.register()
         paths = WorkerPaths(
@@ -183,7 +187,7 @@ class World:
             self.clock.advance,
             ending.is_set,
         )
-        return SimulatedWorker(keeper, handler, region.broker, receipts, ending)
+        return SimulatedWorker(keeper, handler, region.broker, receipts, ending, tuple(pools))
 
     def perform(
         self, region: SimulatedRegion, act: Callable[[], T], worker: SimulatedWorker | None = None
@@ -201,7 +205,7 @@ class World:
 
     def replace_worker(self, region: SimulatedRegion, dead: SimulatedWorker) -> None:
         """Replace a worker that died; what it had not acknowledged is delivered again."""
-        worker = self.worker(region)
+        worker = self.worker(region, dead.pools)
         region.workers[region.workers.index(dead)] = worker
         region.broker.return_unacknowledged()
 

@@ -153,8 +153,11 @@ class AttemptHandler:
         begin = partial(start, token=message.token, holder=holder, at=self._clock.now())
         try:
             task = commit_one(self._graph.tasks, Change(message.task, begin))
-        except (*_NOT_OURS, *_NO_ANSWER):
+        except _NO_ANSWER:
             return  # dropped: only the document that carries this receipt may run
+        except _NOT_OURS:
+            self._settler.wake([self._who.region])  # what is dropped makes room in the queue
+            return
         try:
             ended = self._run(task, holder)
         except _NOT_OURS:

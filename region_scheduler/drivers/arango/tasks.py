@@ -65,7 +65,7 @@ class ArangoTasks(ArangoDocuments[Task]):
     def in_flight(self, region: str) -> InFlight:
         """Count what is claimed or running in `region`."""
         rows = self._queries.rows("in_flight", region=region)
-        return InFlight({row["tenant"]: row["count"] for row in rows})
+        return InFlight({(row["tenant"], row["pool"]): row["count"] for row in rows})
 
     def state_counts(self, run: RunId) -> Mapping[TaskState, int]:
         """Count the tasks of `run` in each state; states of a newer version are left out."""

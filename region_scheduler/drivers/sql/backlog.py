@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, Final
@@ -62,17 +62,21 @@ class SqlBacklog:
         with reading(self._engine) as connection:
             return list(connection.execute(_tenants()).scalars())
 
-    def top(self, shares: Mapping[str, int], now_s: float) -> list[BacklogRow]:
-        """Return each tenant's rows to promote next, best first, at most its share of them.
+    def top(
+        self, shares: Mapping[str, int], now_s: float, pools: Collection[str]
+    ) -> list[BacklogRow]:
+        """Return each tenant's rows of `pools` to promote next, best first, at most its share.
 
         Raises:
             Unavailable: No answer.
         """
+        if not pools:
+            return []
         asked = iter([(tenant, count) for tenant, count in shares.items() if count > 0])
         rows: list[BacklogRow] = []
         with reading(self._engine) as connection:
             while part := list(islice(asked, PARTS_MAX)):
-                rows += best_rows(connection, part, now_s)
+                rows += best_rows(connection, part, now_s, sorted(pools))
         return rows
 
     def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:

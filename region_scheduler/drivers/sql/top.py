@@ -24,7 +24,7 @@ PARTS_MAX: Final = 100
 """Tenants in one question; SQLite takes 500 parts of a UNION at most."""
 
 
-def _best(tenant: str, now_s: str, share: str) -> str:
+def _best(tenant: str, now_s: str, pools: str, share: str) -> str:
     """Return one tenant's question, the places of its parameters given."""
     return " ".join(
         (
@@ -34,26 +34,28 @@ def _best(tenant: str, now_s: str, share: str) -> str:
             tenant,
             "AND rests_until_s <=",
             now_s,
+            "AND pool",
+            pools,
             "ORDER BY priority DESC, remaining_s DESC, due_s, task LIMIT",
             share,
         )
     )
 
 
-_UNION_PART: Final = " ".join(("SELECT * FROM (", _best("?", "?", "?"), ")"))
+_PART: Final = " ".join(("SELECT * FROM (", _best("?", "?", "IN ({})", "?"), ")"))
 _LATERAL: Final = " ".join(
     (
         "SELECT best.* FROM",
         "unnest(%(tenants)s::text[], %(shares)s::bigint[]) AS asked (tenant, share)",
         "CROSS JOIN LATERAL (",
-        _best("asked.tenant", "%(now_s)s", "asked.share"),
+        _best("asked.tenant", "%(now_s)s", "= ANY(%(pools)s::text[])", "asked.share"),
         ") AS best",
     )
 )
 
 
 def best_rows(
-    connection: Connection, shares: Sequence[tuple[str, int]], now_s: float
+    connection: Connection, shares: Sequence[tuple[str, int]], now_s: float, pools: Sequence[str]
 ) -> list[BacklogRow]:
     """Return each tenant's best rows that do not rest.
 
@@ -61,16 +63,16 @@ def best_rows(
         connection: Of either store.
         shares: Tenants, each with the number of its rows; at most `PARTS_MAX` of them.
         now_s: What rests until later is left out.
+        pools: What belongs to another pool is left out; at least one.
     """
     if connection.dialect.name == "postgresql":
         names, counts = [escaped(name) for name, _ in shares], [count for _, count in shares]
-        values = {"tenants": names, "shares": counts, "now_s": now_s}
+        values = {"tenants": names, "shares": counts, "now_s": now_s, "pools": list(pools)}
         found = connection.exec_driver_sql(_LATERAL, values)
     else:
-        asked = [v for name, count in shares for v in (escaped(name), now_s, count)]
-        found = connection.exec_driver_sql(
-            " UNION ALL ".join([_UNION_PART] * len(shares)), tuple(asked)
-        )
+        asked = [v for name, count in shares for v in (escaped(name), now_s, *pools, count)]
+        part = _PART.format(",".join("?" * len(pools)))
+        found = connection.exec_driver_sql(" UNION ALL ".join([part] * len(shares)), tuple(asked))
     return [_row(values) for values in found]
 
 

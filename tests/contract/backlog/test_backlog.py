@@ -13,6 +13,7 @@ from region_scheduler.ports.backlog import Backlog, BacklogRow
 
 NOW = 1_800_000_000.0
 RUN = RunId("run")
+POOLS = ("default", "big")
 
 
 def row(name: str, **changed: Any) -> BacklogRow:
@@ -31,7 +32,7 @@ def row(name: str, **changed: Any) -> BacklogRow:
 
 
 def top(backlog: Backlog, count: int, now_s: float, tenant: str = "acme") -> list[BacklogRow]:
-    return backlog.top({tenant: count}, now_s)
+    return backlog.top({tenant: count}, now_s, POOLS)
 
 
 def names(rows: list[BacklogRow]) -> str:
@@ -153,18 +154,28 @@ def test_a_row_can_be_sent_to_rest_and_a_newer_one_is_not(backlog: Backlog) -> N
     assert names(top(backlog, 5, NOW + 60)) == "a b c"
 
 
+def test_rows_of_other_pools_are_left_out(backlog: Backlog) -> None:
+    many = [row(f"big-{n}", pool="big", priority=9) for n in range(50)]
+    backlog.add([*many, row("a"), row("b", pool="small")], NOW)
+
+    assert names(backlog.top({"acme": 9}, NOW, ("default", "small"))) == "a b"
+    assert len(backlog.top({"acme": 99}, NOW, ("big",))) == 50
+    assert backlog.top({"acme": 9}, NOW, ("odd",)) == []
+    assert backlog.top({"acme": 9}, NOW, ()) == []
+
+
 def test_each_tenant_gets_its_share_of_its_own_best(backlog: Backlog) -> None:
     tenants = [f"tenant-{n:03}" for n in range(250)]
     backlog.add([row(f"{t}-{n}", tenant=t, priority=n) for t in tenants for n in range(3)], NOW)
     backlog.add([row("rests", tenant="zz", rest_s=9)], NOW)
     shares = {tenant: n % 3 for n, tenant in enumerate(tenants)} | {"zz": 5, "nobody": 5}
 
-    found = backlog.top(shares, NOW)
+    found = backlog.top(shares, NOW, POOLS)
 
     assert backlog.tenants() == [*tenants, "zz"]
     wanted = [f"{t}-{2 - n}" for t in tenants for n in range(shares[t])]
     assert names(found) == " ".join(wanted)
-    assert backlog.top({}, NOW) == []
+    assert backlog.top({}, NOW, POOLS) == []
     assert top(backlog, 0, NOW) == []
 
 

@@ -22,7 +22,7 @@ from region_scheduler.drivers.sql.schema import HEAD, downgrade, prepare, upgrad
 from region_scheduler.drivers.sql.tables import METADATA
 from region_scheduler.errors import Misconfigured, OutcomeUnknown, RegionSchedulerError, Unavailable
 from region_scheduler.ports.backlog import BacklogRow
-from tests.contract.backlog.test_backlog import NOW, row
+from tests.contract.backlog.test_backlog import NOW, POOLS, row
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -134,7 +134,7 @@ def test_each_tenants_share_is_one_range_of_an_index(engine: Engine) -> None:
         connection.execute(text("ANALYZE"))  # as the server does by itself
     plans = plans_of(engine)
 
-    assert len(backlog.top(dict.fromkeys(tenants, 2), NOW)) == 100
+    assert len(backlog.top(dict.fromkeys(tenants, 2), NOW, POOLS)) == 100
     assert backlog.tenants() == tenants
 
     shares, distinct = plans
@@ -256,7 +256,7 @@ def test_acknowledged_rows_survive_a_kill(tmp_path: Path) -> None:
 
     engine = open_engine(url)
     prepare(engine)
-    rows: list[BacklogRow] = SqlBacklog(engine).top({"acme": 1000}, NOW)
+    rows: list[BacklogRow] = SqlBacklog(engine).top({"acme": 1000}, NOW, POOLS)
     assert len(rows) == 100
     engine.dispose()
 

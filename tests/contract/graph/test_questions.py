@@ -167,18 +167,19 @@ def test_of_what_is_claimable_a_limit_leaves_the_longest_remaining_path_first(
     assert list(graph.tasks.marks_claimable("eu", 3).items()) == marks[:3]
 
 
-def test_in_flight_counts_by_tenant_and_region(graph: ArangoGraph) -> None:
+def test_in_flight_counts_by_tenant_pool_and_region(graph: ArangoGraph) -> None:
     put_graph(graph, [], {"a": S.CLAIMED, "b": S.RUNNING, "c": S.READY})
     put(
         graph,
         "tasks",
         [
-            a_task("x", tenant="other", state=S.RUNNING, needs=0),
+            a_task("x", tenant="other", state=S.RUNNING, needs=0, spec=a_spec("x", pool="big")),
             a_task("y", tenant="other", region="us", state=S.RUNNING, needs=0),
         ],
     )
 
     assert graph.tasks.in_flight("eu").by_tenant == {"acme": 2, "other": 1}
+    assert graph.tasks.in_flight("eu").by_pool == {"default": 2, "big": 1}
     assert graph.tasks.in_flight("us").by_tenant == {"other": 1}
     assert graph.tasks.in_flight("ap").total == 0
 

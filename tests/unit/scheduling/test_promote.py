@@ -16,18 +16,22 @@ from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.task import Token
 from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.ports.backlog import BacklogRow
-from region_scheduler.scheduling.promote import Claimant, pick, promotable, shares, waits_for
+from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares, waits_for
 from tests.unit.domain.samples import AT
 
 ALONE = {"acme": Claimant(LEVEL_DEFAULT)}
 
 
-def row(name: str, *locks: str, tenant: str = "acme") -> BacklogRow:
+def room(count: int, **more: int) -> Room:
+    return Room(count, {"default": count, **more})
+
+
+def row(name: str, *locks: str, tenant: str = "acme", pool: str = "default") -> BacklogRow:
     return BacklogRow(
         task=TaskId(f"tasks/{name}"),
         run=RunId("run1"),
         tenant=tenant,
-        pool="default",
+        pool=pool,
         seq=1,
         priority=0,
         delay_tolerance_s=0.0,
@@ -81,11 +85,11 @@ def test_each_unit_goes_to_one_taker_and_small_tasks_pass(
 ) -> None:
     rows = [row("a", "lock"), row("b", "lock"), row("c", "lock"), row("free")]
 
-    assert names(pick(rows, {"lock": units("lock", *marks)}, count, ALONE).rows) == picked
+    assert names(pick(rows, {"lock": units("lock", *marks)}, room(count), ALONE).rows) == picked
 
 
 def test_a_lock_that_was_never_seen_keeps_nobody_back() -> None:
-    assert names(pick([row("a", "new"), row("b", "new")], {}, 9, ALONE).rows) == "a b"
+    assert names(pick([row("a", "new"), row("b", "new")], {}, room(9), ALONE).rows) == "a b"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_a_lock_that_was_never_seen_keeps_nobody_back() -> None:
 def test_a_row_needs_all_its_units(marks: list[str], picked: str) -> None:
     rows = [row("two", "pool", "pool"), row("one", "pool")]
 
-    assert names(pick(rows, {"pool": units("pool", *marks)}, 9, ALONE).rows) == picked
+    assert names(pick(rows, {"pool": units("pool", *marks)}, room(9), ALONE).rows) == picked
 
 
 @given(
@@ -110,7 +114,7 @@ def test_no_more_is_picked_than_the_view_has_free(
 ) -> None:
     rows = [row(str(n), *wanted) for n, wanted in enumerate(locks)]
     slots = {name: units(name, *m) for name, m in marks.items()}
-    found = pick(rows, slots, count, ALONE)
+    found = pick(rows, slots, room(count), ALONE)
     picked = list(found.rows)
 
     assert len(picked) <= count
@@ -162,7 +166,7 @@ def test_tenants_take_turns_and_one_that_has_too_little_leaves_its_share_to_the_
         row(f"{t}{n}", tenant=t) for t, many in (("a", 9), ("b", 1), ("c", 3)) for n in range(many)
     ]
 
-    found = pick(rows, {}, 9, claimants)
+    found = pick(rows, {}, room(9), claimants)
 
     assert names(found.rows) == "a0 b0 c0 a1 c1 a2 c2 a3 a4"
     assert found.short == {"b", "c"}
@@ -172,7 +176,7 @@ def test_a_tenant_whose_rows_all_wait_for_locks_is_said_to_be_short() -> None:
     claimants = {"a": Claimant(level()), "b": Claimant(level())}
     rows = [row("a0", "lock", tenant="a"), row("b0", tenant="b"), row("b1", tenant="b")]
 
-    found = pick(rows, {"lock": units("lock", "=other")}, 2, claimants)
+    found = pick(rows, {"lock": units("lock", "=other")}, room(2), claimants)
 
     assert names(found.rows) == "b0 b1"
     assert found.short == {"a"}
@@ -202,7 +206,7 @@ def test_no_share_passes_a_bound_or_starves_a_floor(
     ]
     assert not above or all(given_[t] == open_[t] for t in below)
     rows = [row(f"{t}{n}", tenant=t) for t in claimants for n in range(count)]
-    picked = Counter(r.tenant for r in pick(rows, {}, count, claimants).rows)
+    picked = Counter(r.tenant for r in pick(rows, {}, room(count), claimants).rows)
     assert all(picked[t] == given_[t] for t in claimants)
 
 
@@ -214,19 +218,39 @@ def test_why_a_row_waits(marks: list[str], waits: str) -> None:
     assert waits_for(row("a", "unseen"), {}) == ""
 
 
+def test_a_full_pool_keeps_nobody_of_another_pool_back() -> None:
+    rows = [row("b1", pool="big"), row("b2", pool="big"), row("gone", pool="gone"), row("a")]
+
+    found = pick(rows, {}, room(9, big=1), ALONE)
+
+    assert names(found.rows) == "b1 a"
+    assert found.pools == {"default"}
+    assert found.short == {"acme"}
+
+
 @pytest.mark.parametrize(
-    ("capacities", "look_ahead", "in_flight", "k"),
+    ("capacities", "look_ahead", "in_flight", "total", "by_pool"),
     [
-        ([], 1, 0, 0),
-        ([4], 1, 0, 8),
-        ([4], 0, 0, 4),
-        ([4, 2], 1, 5, 7),
-        ([4], 1, 8, 0),
-        ([4], 1, 99, 0),
+        ([], 1, {}, 0, {}),
+        ([], 1, {"default": 3}, 0, {}),
+        ([{"default": 4}], 1, {}, 8, {"default": 8}),
+        ([{"default": 4}], 0, {}, 4, {"default": 4}),
+        ([{"default": 4}, {"default": 2}], 1, {"default": 5}, 7, {"default": 7}),
+        ([{"default": 4}], 1, {"default": 8}, 0, {"default": 0}),
+        ([{"default": 4}], 1, {"default": 99}, 0, {"default": 0}),
+        ([{"default": 4}, {"big": 1}], 1, {"default": 8}, 2, {"default": 0, "big": 2}),
+        # What waits for a pool that nobody serves takes no room from the others.
+        ([{"default": 4}], 1, {"gone": 99}, 8, {"default": 8}),
+        # A worker of two pools still runs no more than it can.
+        ([{"default": 4, "big": 4}], 1, {"default": 6}, 2, {"default": 2, "big": 8}),
     ],
 )
-def test_how_many_may_be_promoted(
-    capacities: list[int], look_ahead: int, in_flight: int, k: int
+def test_how_many_may_be_promoted_in_all_and_by_pool(
+    capacities: list[dict[str, int]],
+    look_ahead: int,
+    in_flight: dict[str, int],
+    total: int,
+    by_pool: dict[str, int],
 ) -> None:
     workers = [
         Instance(
@@ -234,10 +258,10 @@ def test_how_many_may_be_promoted(
             roles=(Role.WORKER,),
             region="eu",
             ttl_s=4.0,
-            capacity={"default": capacity},
+            capacity=capacity,
             stamped_at=AT,
         )
         for n, capacity in enumerate(capacities)
     ]
 
-    assert promotable(workers, look_ahead, in_flight) == k
+    assert promotable(workers, look_ahead, in_flight) == Room(total, by_pool)
