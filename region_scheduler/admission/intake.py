@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from region_scheduler.admission.rules import checked
 from region_scheduler.admission.saga import AdmissionSaga
@@ -18,7 +19,8 @@ from region_scheduler.domain.content import content_digest
 from region_scheduler.domain.ids import Incarnation, RunId
 from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.run import Run
-from region_scheduler.errors import ensure
+from region_scheduler.domain.states import RunState
+from region_scheduler.errors import InvalidGraph, ensure
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock, Ids
 
@@ -63,32 +65,55 @@ class Intake:
         self._ids = ids
         self._limits = limits
 
-    def admit(self, plan: Plan, key: str) -> Admitted:
+    def admit(self, plan: Plan, key: str, body_digest: str = "") -> Admitted:
         """Admit `plan` once per `key` of its tenant.
 
+        Args:
+            plan: Expanded.
+            key: The idempotency key.
+            body_digest: Of the request that was expanded to `plan`; by default of the plan.
+
         Raises:
-            Rejected: The plan is refused, or the key came with another plan; nothing was written.
+            Rejected: The plan is refused, or the key came with another request; no task will run.
             Unavailable: Perhaps accepted; then it is finished all the same. Repeat with the key.
             OutcomeUnknown: As `Unavailable`.
         """
         checked(plan, self._limits)
-        wanted = self._admission(plan, key)
+        wanted = self._admission(plan, key, body_digest or content_digest(plan))
         (accepted,) = create(self._graph.admissions, [wanted])
         admission = same_or_refused(accepted.value, wanted.body_digest)
-        is_repeat = admission.run != wanted.run
-        if is_repeat and admission.state is AdmissionState.DONE:
-            (run,) = self._graph.runs.read([admission.run])
-            ensure(run is not None, f"admission {admission.id} is done and has a run")
-            if run is not None:
-                return Admitted(run, is_repeat)
-        return Admitted(self._saga.carry_out(admission), is_repeat)
+        return self._carried_out(admission, is_repeat=admission.run != wanted.run)
 
-    def _admission(self, plan: Plan, key: str) -> Admission:
+    def earlier(self, tenant: str, key: str, body_digest: str) -> Admitted | None:
+        """Return the run of a request that came before, or None; nothing is expanded or checked.
+
+        The same request is the same run though it could not be expanded any more.
+
+        Raises:
+            Rejected, Unavailable, OutcomeUnknown: As `admit`.
+        """
+        (found,) = self._graph.admissions.read([admission_key("client", tenant, key)])
+        if found is None:
+            return None
+        return self._carried_out(same_or_refused(found, body_digest), is_repeat=True)
+
+    def _carried_out(self, admission: Admission, *, is_repeat: bool) -> Admitted:
+        if admission.state is AdmissionState.ACCEPTED:
+            run = self._saga.carry_out(admission)
+        else:
+            (found,) = self._graph.runs.read([admission.run])
+            ensure(found is not None, f"admission {admission.id} is over and has a run")
+            run = cast("Run", found)
+        if run.state is RunState.REFUSED:
+            raise InvalidGraph(problems=[f"a store refused it: {run.reason}"])
+        return Admitted(run, is_repeat)
+
+    def _admission(self, plan: Plan, key: str, body_digest: str) -> Admission:
         return Admission(
             id=admission_key("client", plan.tenant, key),
             tenant=plan.tenant,
             key=key,
-            body_digest=content_digest(plan),
+            body_digest=body_digest,
             run=RunId(self._ids.new()),
             plan=plan,
             trace=f"00-{self._ids.new()}-{self._ids.new()[-16:]}-01",

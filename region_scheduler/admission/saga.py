@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
@@ -12,15 +14,18 @@ from region_scheduler.domain.admission import Admission, AdmissionState, finishe
 from region_scheduler.domain.content import content_digest
 from region_scheduler.domain.ids import TaskId, task_id
 from region_scheduler.domain.run import Run
-from region_scheduler.domain.states import RUN_ENDED
-from region_scheduler.domain.task import Task
-from region_scheduler.errors import Fenced, OutcomeUnknown, ensure
+from region_scheduler.domain.states import RUN_ENDED, RunState
+from region_scheduler.domain.task import Task, TaskSpec
+from region_scheduler.errors import Fenced, InvalidInput, OutcomeUnknown, ensure
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.lifecycle.zones import take_zone
 from region_scheduler.ports.backlog import Metadata, TaskRow
 from region_scheduler.ports.records import GraphStores
 
+T = TypeVar("T")
 _BATCH = 1_000
+"""Tasks in memory, and in one transaction, at a time: a big graph is admitted in little memory, and
+never keeps others out of the region's store for long."""
 _EDGE_TRIES_MAX = 5
 
 
@@ -45,79 +50,90 @@ class AdmissionSaga:
     def carry_out(self, admission: Admission) -> Run:
         """Write what is missing, publish the run, close the admission, unlock the roots.
 
+        What a store refuses for good is not tried for ever: then the run is published as refused.
         If another epoch took the admission over, closing it is left to that one: the run that
         stands there is the same.
 
         Raises:
             Unavailable, OutcomeUnknown: Part of it may be done; call again.
         """
-        tasks = _tasks_of(admission)
-        self._metadata.record([TaskRow.of(task) for task in tasks if task.region == self._region])
-        self._insert_tasks(tasks)
-        self._insert_edges(admission)
-        counted = self._graph.tasks.counts(admission.run)
-        ensure(
-            counted == (len(tasks), len(admission.plan.edges)),
-            f"admission {admission.id} counts {counted} tasks and edges",
-        )
-        (published,) = create(self._graph.runs, [_run_of(admission)])
-        run = published.value
-        close = partial(finished, epoch=admission.epoch, state=AdmissionState.DONE)
-        with suppress(Fenced):
-            commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
+        ids = {spec.name: task_id(admission.run, spec.name) for spec in admission.plan.tasks}
+        try:
+            self._write(admission, ids)
+        except InvalidInput as refusal:
+            return self._publish(admission, RunState.REFUSED, str(refusal))
+        run = self._publish(admission)
         if run.state not in RUN_ENDED:
             take_zone(self._graph, run)
-            self._settler.unlock_run(run)
+            later = {after for _, after in admission.plan.edges}
+            roots = [id_ for name, id_ in ids.items() if name not in later]
+            self._settler.unlock_roots(run, roots)
+        return run
+
+    def _write(self, admission: Admission, ids: dict[str, TaskId]) -> None:
+        needs = Counter(after for _, after in admission.plan.edges)
+        for specs in _batches(admission.plan.tasks):
+            tasks = [_task(admission, spec, ids[spec.name], needs[spec.name]) for spec in specs]
+            here = [TaskRow.of(task) for task in tasks if task.region == self._region]
+            self._metadata.record(here)
+            self._insert_tasks(tasks)
+        for edges in _batches(admission.plan.edges):
+            self._insert_edges([(ids[before], ids[after]) for before, after in edges])
+        counted = self._graph.tasks.counts(admission.run)
+        ensure(
+            counted == (len(ids), len(admission.plan.edges)),
+            f"admission {admission.id} counts {counted} tasks and edges",
+        )
+
+    def _publish(
+        self, admission: Admission, state: RunState = RunState.RUNNING, reason: str = ""
+    ) -> Run:
+        """Insert the run document and close the admission; who inserted it first has decided."""
+        (published,) = create(self._graph.runs, [_run_of(admission, state, reason)])
+        run = published.value
+        end = AdmissionState.REFUSED if run.state is RunState.REFUSED else AdmissionState.DONE
+        close = partial(finished, epoch=admission.epoch, state=end, reason=run.reason)
+        with suppress(Fenced):
+            commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
         return run
 
     def _insert_tasks(self, tasks: Sequence[Task]) -> None:
-        for start in range(0, len(tasks), _BATCH):
-            batch = tasks[start : start + _BATCH]
-            for wanted, created in zip(batch, create(self._graph.tasks, batch), strict=True):
-                ensure(
-                    created.value.spec_digest == wanted.spec_digest,
-                    f"task {wanted.id} stands there with another spec",
-                )
+        for wanted, created in zip(tasks, create(self._graph.tasks, tasks), strict=True):
+            ensure(
+                created.value.spec_digest == wanted.spec_digest,
+                f"task {wanted.id} stands there with another spec",
+            )
 
-    def _insert_edges(self, admission: Admission) -> None:
-        run = admission.run
-        edges: list[tuple[TaskId, TaskId]] = [
-            (task_id(run, before), task_id(run, after)) for before, after in admission.plan.edges
-        ]
-        for start in range(0, len(edges), _BATCH):
-            open_ = edges[start : start + _BATCH]
-            for _ in range(_EDGE_TRIES_MAX):
-                answers = self._graph.tasks.insert_edges(open_)
-                open_ = [e for e, is_new in zip(open_, answers, strict=True) if is_new is None]
-                if not open_:
-                    break
-            else:
-                raise OutcomeUnknown(dependency="graph store", detail="insert of dependencies")
+    def _insert_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
+        open_ = edges
+        for _ in range(_EDGE_TRIES_MAX):
+            answers = self._graph.tasks.insert_edges(open_)
+            open_ = [e for e, is_new in zip(open_, answers, strict=True) if is_new is None]
+            if not open_:
+                return
+        raise OutcomeUnknown(dependency="graph store", detail="insert of dependencies")
 
 
-def _tasks_of(admission: Admission) -> list[Task]:
-    """Return the tasks as every epoch writes them: all pending, derived from the admission only."""
-    plan = admission.plan
-    needs: dict[str, int] = {}
-    for _, after in plan.edges:
-        needs[after] = needs.get(after, 0) + 1
-    return [
-        Task(
-            id=task_id(admission.run, spec.name),
-            run=admission.run,
-            tenant=admission.tenant,
-            zone=plan.zone,
-            spec=spec,
-            spec_digest=content_digest(spec),
-            needs=needs.get(spec.name, 0),
-            trace=admission.trace,
-            region=spec.region,
-        )
-        for spec in plan.tasks
-    ]
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[begin : begin + _BATCH] for begin in range(0, len(items), _BATCH))
 
 
-def _run_of(admission: Admission) -> Run:
+def _task(admission: Admission, spec: TaskSpec, id_: TaskId, needs: int) -> Task:
+    """Return a task as every epoch writes it: pending, derived from the admission only."""
+    return Task(
+        id=id_,
+        run=admission.run,
+        tenant=admission.tenant,
+        zone=admission.plan.zone,
+        spec=spec,
+        spec_digest=content_digest(spec),
+        needs=needs,
+        trace=admission.trace,
+        region=spec.region,
+    )
+
+
+def _run_of(admission: Admission, state: RunState, reason: str) -> Run:
     plan = admission.plan
     return Run(
         id=admission.run,
@@ -128,9 +144,11 @@ def _run_of(admission: Admission) -> Run:
         mode=plan.mode,
         home_region=plan.home_region,
         regions=plan.regions,
+        state=state,
         task_count=len(plan.tasks),
         edge_count=len(plan.edges),
         digest=admission.body_digest,
         trace=admission.trace,
         created_at=admission.created_at,
+        reason=reason,
     )

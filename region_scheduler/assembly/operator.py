@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,8 +12,9 @@ from region_scheduler.config.settings import Settings
 from region_scheduler.runtime.system import SystemClock, UuidIds
 
 if TYPE_CHECKING:
-    from region_scheduler.admission.intake import Intake
+    from region_scheduler.admission.intake import Admitted, Intake
     from region_scheduler.assembly.services import Ports
+    from region_scheduler.domain.admission import Plan
     from region_scheduler.domain.run import Region
     from region_scheduler.lifecycle.settle import Settler
     from region_scheduler.operations.audit import Auditor
@@ -97,6 +98,30 @@ class Operator:
 
         return Auditor(self.graph, self.actor, self.clock, self.ids)
 
+    def admit(
+        self, expand: Callable[[], Plan], tenant: str, key: str, body_digest: str
+    ) -> Admitted:
+        """Admit a request once per key; one that came before is not expanded again.
+
+        Args:
+            expand: Makes the plan of it, before anything is written.
+            tenant: Whose it is.
+            key: The idempotency key.
+            body_digest: Of the request.
+
+        Raises:
+            Rejected, Unavailable, OutcomeUnknown: As `Intake.admit`, and what `expand` raises.
+        """
+        from region_scheduler.domain.admission import admission_key
+
+        if self.graph.admissions.read([admission_key("client", tenant, key)]) != [None]:
+            with self.submitter() as intake:
+                if admitted := intake.earlier(tenant, key, body_digest):
+                    return admitted
+        plan = expand()
+        with self.submitter() as intake:
+            return intake.admit(plan, key, body_digest)
+
     @contextmanager
     def submitter(self) -> Iterator[Intake]:
         """Yield the submitter role under a lease, so that others finish what we accept and leave.
@@ -113,7 +138,7 @@ class Operator:
         membership = Membership(lease_keeper(ports, instance, self.settings.lease))
         membership.start()
         try:
-            yield intake(ports, instance)
+            yield intake(ports, instance, self.settings.limits)
         finally:
             membership.stop()
             membership.join(self.settings.lease.ttl_s)

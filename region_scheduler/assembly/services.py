@@ -12,6 +12,7 @@ from region_scheduler.assembly.instrumented import Hook, instrumented
 from region_scheduler.domain.ids import ReceiptId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.lease import Instant, LeaseTimings
+from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.backlog import Backlog, Metadata
@@ -125,11 +126,11 @@ def mender(ports: Ports, region: str) -> Mender:
     return Mender(region, ports.graph, ports.backlog, ports.metadata, ports.clock)
 
 
-def intake(ports: Ports, instance: Instance) -> Intake:
+def intake(ports: Ports, instance: Instance, limits: Limits = LIMITS) -> Intake:
     """Return the submitter role of `instance`."""
     settles = settler(ports, instance.id)
     saga = AdmissionSaga(instance.region, ports.graph, ports.metadata, settles)
-    return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids)
+    return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids, limits)
 
 
 def region_services(
@@ -137,6 +138,7 @@ def region_services(
     settings: SchedulerSettings,
     timings: LeaseTimings,
     keeper: LeaseKeeper,
+    limits: Limits = LIMITS,
 ) -> Services:
     """Return every role of one region on `ports`, under one lease."""
     graph, clock, region = ports.graph, ports.clock, settings.region
@@ -160,6 +162,6 @@ def region_services(
         mender=mender(ports, region),
         reconciler=Reconciler(region, graph, keeper, settles, clock),
         resource_manager=ResourceManager(region, graph, keeper, settles, timings, clock),
-        cluster_manager=ClusterManager(graph, saga, keeper),
-        intake=Intake(graph, saga, keeper.instance.id, clock, ports.ids),
+        cluster_manager=ClusterManager(graph, saga, keeper, timings, clock),
+        intake=Intake(graph, saga, keeper.instance.id, clock, ports.ids, limits),
     )

@@ -66,7 +66,9 @@ def serve_region(
     patiently(lambda: _register_region(ports, settings, url), _PATIENCE_S)
     instance = new_instance(settings, "serve", ROLES, ports.clock, ports.ids, url=url)
     keeper = lease_keeper(ports, instance, settings.lease, on_fenced=partial(_tell, on_fenced))
-    services = region_services(ports, _scheduling(settings), settings.lease, keeper)
+    services = region_services(
+        ports, _scheduling(settings), settings.lease, keeper, settings.limits
+    )
     scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
 
     def wake() -> None:
@@ -93,6 +95,7 @@ def _scheduling(settings: Settings) -> SchedulerSettings:
 
 def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]) -> list[Loop]:
     every_s = settings.lease.reconcile_every_s
+    watch_every_s = min(every_s, settings.lease.ttl_s / 6)
 
     def reconcile() -> float:
         services.reconciler.tick()
@@ -108,11 +111,11 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
 
     def watch() -> float:
         services.resource_manager.tick()
-        return min(every_s, settings.lease.ttl_s / 6)
+        return watch_every_s
 
     def finish_admissions() -> float:
         services.cluster_manager.tick()
-        return every_s
+        return watch_every_s
 
     return [
         Loop("reconciler", reconcile),

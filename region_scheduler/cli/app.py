@@ -7,11 +7,27 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import Abort, Exit, TyperException
 
-from region_scheduler.cli import importing, inspect, processes, runs, stores, submit, tasks, zones
+from region_scheduler.cli import (
+    admissions,
+    importing,
+    inspect,
+    processes,
+    runs,
+    stores,
+    submit,
+    tasks,
+    zones,
+)
 from region_scheduler.cli.edge import INTERRUPTED, guarded
 from region_scheduler.errors import InvalidInput
 
 PROGRAM = "region-scheduler"
+_GROUPS = (
+    ("zones", zones.app),
+    ("runs", runs.app),
+    ("tasks", tasks.app),
+    ("admissions", admissions.app),
+)
 
 
 def build() -> typer.Typer:
@@ -24,7 +40,7 @@ def build() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    for name, group in (("zones", zones.app), ("runs", runs.app), ("tasks", tasks.app)):
+    for name, group in _GROUPS:
         app.add_typer(group, name=name)
     app.add_typer(inspect.config_app, name="config")
     app.command("import")(importing.import_)

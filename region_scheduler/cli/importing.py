@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -218,13 +219,14 @@ class _Wish:
 
     def _submit(self, result: Settled, bare: int, limits: Limits, output: Output) -> int:
         from region_scheduler.cli.session import session
+        from region_scheduler.domain.admission import body_digest
 
         with session(self.state_dir) as opened:
             known = opened.known_regions()
-            plan = self._plan(result.graph, known, limits)
             key = self.key or opened.ids.new()
-            with opened.submitter() as intake:
-                admitted = intake.admit(plan, key)
+            expand = partial(self._plan, result.graph, known, limits)
+            digest = body_digest(_text(result.graph, Form.JSON).encode(), *self.regions)
+            admitted = opened.admit(expand, self.tenant, key, digest)
         run = admitted.run
         for line in _asides(result, bare):
             print_line(line, is_aside=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ from region_scheduler.errors import InvalidInput
 if TYPE_CHECKING:
     from region_scheduler.assembly.operator import Operator
     from region_scheduler.domain.admission import Plan
+    from region_scheduler.domain.limits import Limits
     from region_scheduler.domain.run import Region, Zone
 
 _WAVE_NAMES_SHOWN = 6
@@ -70,7 +72,8 @@ def submit(
     wish = _Wish(zone, graph_file, type_name, words(regions), pairs or [], tenant)
     simulation = _simulation(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
-        _tell(Output(as_json), wish.dry_plan(region_names(state_dir), simulation))
+        plan = wish.dry_plan(region_names(state_dir), simulation)
+        _tell(Output(as_json), plan, wish.limits)
         return 0
     return _submit(wish, simulation, key, is_dry, is_waiting, state_dir, Output(as_json))
 
@@ -101,12 +104,14 @@ class _Wish:
         tenant: str,
     ) -> None:
         self._zone = zone or ""
-        self._document = read_graph(graph_file) if graph_file else None
+        self.limits = _limits()
+        self._body = read_body(graph_file, self.limits) if graph_file else b""
+        self._document = _graph_in(self._body, graph_file, self.limits) if graph_file else None
         self._is_graph = graph_file is not None
         self._type_name = type_name
         self._regions = regions
         self._pairs = pairs
-        self._tenant = tenant
+        self.tenant = tenant
 
     def dry_plan(self, region_names: Sequence[str], time_scale: float | None) -> Plan:
         """Return a plan over regions that need not run: no stack is needed."""
@@ -134,8 +139,15 @@ class _Wish:
             expected = "they are the zone's own: give them to `zones create`, or with --type"
             raise InvalidInput(field="--regions, --set", value=self._zone, expected=expected)
         else:
-            zone = find_zone(opened.graph, self._tenant, self._zone)
+            zone = find_zone(opened.graph, self.tenant, self._zone)
         return _maybe_simulated(plan_of(zone, known), time_scale)
+
+    def digest(self, time_scale: float | None) -> str:
+        """Return the digest of what was asked for, whatever the catalogue makes of it."""
+        from region_scheduler.domain.admission import body_digest
+
+        typed = [self._zone, self._type_name, *self._regions, "", *self._pairs, str(time_scale)]
+        return body_digest(self._body, *typed)
 
     def _checked_zone(self, known: Sequence[Region], created_at: datetime) -> Zone:
         from region_scheduler.operations.plans import checked_zone
@@ -146,7 +158,7 @@ class _Wish:
             self._type_name,
             self._regions,
             self._pairs,
-            self._tenant,
+            self.tenant,
             created_at,
         )
 
@@ -158,29 +170,41 @@ class _Wish:
         wanted = known_regions(known, self._regions or [region.id for region in known])
         homes = tuple(dict.fromkeys(serves[name] for name in wanted))
         options = GraphOptions(
-            tenant=self._tenant,
+            tenant=self.tenant,
             home_region=homes[0],
             regions=homes,
             serves={target: at for target, at in serves.items() if at in homes},
             is_simulated=time_scale is not None,
             time_scale=1.0 if time_scale is None else time_scale,
+            limits=self.limits,
         )
         return plan_of_graph(self._document, options)
 
 
-def read_graph(path: Path) -> Any:
-    """Return the JSON document in a file.
+def _limits() -> Limits:
+    from region_scheduler.config.load import load
+
+    return load().settings.limits
+
+
+def read_body(path: Path, limits: Limits) -> bytes:
+    """Return what is in a graph file, no more than may be looked at.
 
     Raises:
-        InvalidInput: There is no such file, or it is not JSON; says where.
+        InvalidInput: There is no such file.
     """
-    from region_scheduler.admission.importers.graph import parsed
-
     try:
-        return parsed(path.read_bytes(), str(path))
+        with path.open("rb") as file:
+            return file.read(limits.body_bytes_max + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidInput(field="--graph", value=str(path), expected=reason) from error
+
+
+def _graph_in(body: bytes, path: Path, limits: Limits) -> Any:
+    from region_scheduler.admission.importers.graph import parsed
+
+    return parsed(body, str(path), limits)
 
 
 def _submit(
@@ -197,16 +221,15 @@ def _submit(
 
     with session(state_dir) as opened:
         known = opened.known_regions()
-        plan = wish.plan(opened, known, time_scale)
         if is_dry:
-            _tell(output, plan)
+            _tell(output, wish.plan(opened, known, time_scale), wish.limits)
             return 0
         key = key or opened.ids.new()
-        with opened.submitter() as intake:
-            admitted = intake.admit(plan, key)
+        expand = partial(wish.plan, opened, known, time_scale)
+        admitted = opened.admit(expand, wish.tenant, key, wish.digest(time_scale))
         run = admitted.run
         if is_waiting:
-            output.note(f"run {run.id}: {len(plan.tasks)} tasks over {', '.join(run.regions)}")
+            output.note(f"run {run.id}: {run.task_count} tasks over {', '.join(run.regions)}")
             return watch_runs(opened, [run.id], output, is_person_awaited=False)
     value = {
         "run": run.id,
@@ -234,10 +257,10 @@ def _maybe_simulated(plan: Plan, time_scale: float | None) -> Plan:
     return plan if time_scale is None else simulated(plan, time_scale)
 
 
-def _tell(output: Output, plan: Plan) -> None:
+def _tell(output: Output, plan: Plan, limits: Limits) -> None:
     from region_scheduler.operations.plans import summary
 
-    found = summary(plan)
+    found = summary(plan, limits)
     output.result(found, lambda: summary_lines(found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -48,7 +49,8 @@ class Admission:
     Attributes:
         id: Key; see `admission_key`.
         key: The idempotency key as given.
-        body_digest: Of the request; another body under the same key is refused.
+        body_digest: Of the request as it came, not of what it was expanded to: the same request is
+            the same run though the catalogue has changed. Another one under the key is refused.
         epoch: Rises with every take-over; writes of an old epoch change nothing.
     """
 
@@ -68,9 +70,43 @@ class Admission:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionSummary:
+    """An admission without its graph, which may be big; attributes as there.
+
+    Attributes:
+        name: Of its run.
+        task_count: Nodes of its graph.
+        edge_count: Dependencies of its graph.
+    """
+
+    id: str
+    rev: str = ""
+    schema: int = SCHEMA
+    tenant: str
+    key: str
+    body_digest: str
+    run: RunId
+    name: str
+    home_region: str
+    task_count: int
+    edge_count: int
+    trace: str = ""
+    instance: Incarnation
+    epoch: int = 1
+    state: AdmissionState = AdmissionState.ACCEPTED
+    created_at: datetime
+    reason: str = ""
+
+
 def admission_key(namespace: str, tenant: str, key: str) -> str:
     """Return the document key: uniqueness of the idempotency key lives in it."""
     return digest_of(namespace, tenant, key)
+
+
+def body_digest(body: bytes, *asked: str) -> str:
+    """Return the digest of a request: of its body as it came, and of what was asked for besides."""
+    return digest_of(hashlib.blake2b(body, digest_size=16).hexdigest(), *asked)
 
 
 def same_or_refused(existing: Admission, body_digest: str) -> Admission:
@@ -84,7 +120,9 @@ def same_or_refused(existing: Admission, body_digest: str) -> Admission:
     return existing
 
 
-def finished(admission: Admission, epoch: int, state: AdmissionState) -> Admission:
+def finished(
+    admission: Admission, epoch: int, state: AdmissionState, reason: str = ""
+) -> Admission:
     """Close the admission, by the epoch that did the work.
 
     Raises:
@@ -94,7 +132,7 @@ def finished(admission: Admission, epoch: int, state: AdmissionState) -> Admissi
         return admission
     if admission.epoch != epoch:
         raise Fenced(held=f"epoch {epoch}", current=f"epoch {admission.epoch}")
-    return replace(admission, state=state)
+    return replace(admission, state=state, reason=reason)
 
 
 def taken_over(admission: Admission, by: Incarnation) -> Admission:

@@ -6,7 +6,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from functools import cache
+from types import NoneType
+from typing import Any, Final
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+_AS_IT_IS: Final = frozenset({str, int, bool, NoneType})
 
 
 def content_digest(value: object) -> str:
@@ -15,17 +20,25 @@ def content_digest(value: object) -> str:
     The order of mapping keys and the spelling of whole numbers (1 or 1.0) make no difference, since
     neither survives every store.
     """
-    text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = _ENCODER.encode(_plain(value))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    kind: Any = type(value)
+    if kind in _AS_IT_IS:  # most of what there is: a big graph has millions of them
+        return value
+    if kind is float:
+        return int(value) if value.is_integer() else value
+    if names := _field_names(kind):
+        return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
     return value
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

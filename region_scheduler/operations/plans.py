@@ -12,6 +12,7 @@ from region_scheduler.catalog.compose import expand, zone_type
 from region_scheduler.catalog.load import catalog_version
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.ids import zone_key
+from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.run import Region, Zone
 from region_scheduler.domain.task import Json, OnLoss, TaskSpec
 from region_scheduler.operations.zones import known_regions, parameters_of, serving
@@ -94,13 +95,13 @@ def simulated(
     return replace(plan, tasks=tasks)
 
 
-def summary(plan: Plan) -> dict[str, Json]:
+def summary(plan: Plan, limits: Limits = LIMITS) -> dict[str, Json]:
     """Return what `submit --dry-run` tells: tasks, waves, critical path, locks, approvals.
 
     Raises:
         InvalidGraph, CyclicGraph: As the submission would be refused.
     """
-    dag = checked(plan)
+    dag = checked(plan, limits)
     specs = {task.name: task for task in plan.tasks}
     weight = {name: spec.expected_s for name, spec in specs.items()}
     path = dag.critical_path(weight)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from region_scheduler.domain.admission import Admission
+from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.run import Region, Run, Zone
@@ -110,8 +110,17 @@ class SlotStore(Documents[Slot], Protocol):
 class AdmissionStore(Documents[Admission], Protocol):
     """What was accepted."""
 
-    def unfinished(self) -> Deciding[list[Admission]]:
+    def unfinished(self) -> Deciding[list[AdmissionSummary]]:
         """Return accepted admissions that are not done, oldest first."""
+        ...
+
+    def recent(self, limit: int, instance: str = "") -> Suggesting[list[AdmissionSummary]]:
+        """Return admissions, newest first; only those that `instance` made or took over, if given.
+
+        Args:
+            limit: How many at most.
+            instance: The name of an instance, or one of its incarnations.
+        """
         ...
 
 

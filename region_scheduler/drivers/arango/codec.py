@@ -8,24 +8,32 @@ order in time.
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 import orjson
 
+from region_scheduler.domain.admission import Plan
+from region_scheduler.domain.task import TaskSpec
 from region_scheduler.drivers.arango.errors import AnswerLost
 from region_scheduler.errors import InvalidInput
 from region_scheduler.ports.documents import Identified
 
 D = TypeVar("D", bound=Identified)
+V = TypeVar("V")
 Document = dict[str, Any]
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_\-:.@()+,=;$!*'%]{1,254}")
 _OWN: Final = frozenset({"id", "rev"})
 _CONDITION_ATTRIBUTES: Final = 2
 """The key and the revision."""
+_ASKED_FOR: Final = frozenset({"expected_s", "remaining_s"})
+"""What queries read of a spec is always there."""
+_PART: Final = 1_000
+"""Documents in one request: what a leader and its followers take well within a time-out."""
 
 
 def to_json(value: Any) -> bytes:
@@ -129,7 +137,52 @@ class Codec(Generic[D]):
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, TaskSpec):
+        return _of_spec(value)
+    if isinstance(value, Plan):
+        return _of_plan(value)
     return msgspec.to_builtins(value, builtin_types=(datetime,))
+
+
+def _is_empty_by_default(default: Any, factory: Any) -> bool:
+    if factory is not MISSING:
+        return not factory()
+    return default is not MISSING and not default
+
+
+_SPEC_FIELDS: Final = tuple(
+    (f.name, f.name not in _ASKED_FOR and _is_empty_by_default(f.default, f.default_factory))
+    for f in fields(TaskSpec)
+)
+"""Names, and whether a field may be left out: only if it is empty, so that no default that is not
+can ever change the meaning of what stands in a store."""
+
+
+def _of_spec(spec: TaskSpec) -> Document:
+    return {
+        name: value
+        for name, may_be_left_out in _SPEC_FIELDS
+        if (value := getattr(spec, name)) or not may_be_left_out
+    }
+
+
+def _of_plan(plan: Plan) -> Document:
+    """Return a plan with its lists as JSON already: a big one has no room for a copy in objects."""
+    document: Document = {
+        f.name: getattr(plan, f.name) for f in fields(plan) if f.name not in {"tasks", "edges"}
+    }
+    tasks = ([_of_spec(spec) for spec in part] for part in in_parts(plan.tasks))
+    return document | {"tasks": _list(tasks), "edges": _list(in_parts(plan.edges))}
+
+
+def _list(parts: Iterator[Sequence[Any]]) -> orjson.Fragment:
+    """Return one JSON list of the elements of all parts."""
+    return orjson.Fragment(b"[" + b",".join(to_json(part)[1:-1] for part in parts) + b"]")
+
+
+def in_parts(items: Sequence[V]) -> Iterator[Sequence[V]]:
+    """Return items in the portions in which they are written and sent."""
+    return (items[begin : begin + _PART] for begin in range(0, len(items), _PART))
 
 
 def instant(value: datetime) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from arango.collection import StandardCollection
 from arango.database import StandardDatabase
 from arango.exceptions import ArangoServerError
 from arango.request import Request
 
-from region_scheduler.drivers.arango.codec import Codec, Document
+from region_scheduler.drivers.arango.codec import Codec, Document, in_parts
 from region_scheduler.drivers.arango.errors import (
     CONFLICTS,
     DEPENDENCY,
@@ -28,9 +28,6 @@ from region_scheduler.errors import Unavailable, ensure
 from region_scheduler.ports.documents import Identified, WriteResult, Written
 
 D = TypeVar("D", bound=Identified)
-V = TypeVar("V")
-_BATCH_MAX: Final = 1_000
-"""Documents in one request: what a leader and its followers take well within a time-out."""
 
 
 class ArangoDocuments(Generic[D]):
@@ -49,7 +46,7 @@ class ArangoDocuments(Generic[D]):
     def answers(self, ids: Sequence[str]) -> list[Document | None]:
         """Return the documents at the leader as they are stored; None where there is none."""
         found: list[Document | None] = []
-        for part in _parts(ids):
+        for part in in_parts(ids):
             keys = [self._codec.key(id_) for id_ in part]
             found += [_present(answer) for answer in reading(partial(self._read, keys))]
         return found
@@ -124,7 +121,7 @@ def sent_in_parts(
         BrokenInvariant: The store calls one document malformed; others may have been written.
     """
     results: list[Document | WriteResult] = []
-    for part in _parts(documents):
+    for part in in_parts(documents):
         try:
             answers = send(list(part))
         except (NotSent, *LOST) as error:
@@ -153,8 +150,3 @@ def _result(answer: Document | ArangoServerError) -> Document | WriteResult:
 
 def _is_not_done(answer: Document | ArangoServerError) -> bool:
     return isinstance(answer, ArangoServerError) and answer.error_code in NOT_DONE
-
-
-def _parts(items: Sequence[V]) -> Iterator[Sequence[V]]:
-    for begin in range(0, len(items), _BATCH_MAX):
-        yield items[begin : begin + _BATCH_MAX]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from arango.database import StandardDatabase
 
-from region_scheduler.domain.admission import Admission
+from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.run import Region, Run, Zone
@@ -132,10 +132,19 @@ class ArangoAdmissions(ArangoDocuments[Admission]):
 
     def __init__(self, db: StandardDatabase, queries: Queries) -> None:
         super().__init__(db, queries, Codec(Admission, "admissions"))
+        self._summaries = Codec(AdmissionSummary, "admissions")
 
-    def unfinished(self) -> list[Admission]:
+    def unfinished(self) -> list[AdmissionSummary]:
         """Return accepted admissions that are not done, oldest first."""
-        return self.listed("admissions_unfinished")
+        return self._summarised("admissions_unfinished")
+
+    def recent(self, limit: int, instance: str = "") -> list[AdmissionSummary]:
+        """Return admissions, newest first; of one instance or incarnation if given."""
+        return self._summarised("admissions_recent", limit=limit, instance=instance)
+
+    def _summarised(self, query: str, **parameters: Any) -> list[AdmissionSummary]:
+        rows = self._queries.rows(query, **parameters)
+        return [found for row in rows if (found := self._summaries.decoded(row)) is not None]
 
 
 class ArangoConflicts(ArangoDocuments[Conflict]):

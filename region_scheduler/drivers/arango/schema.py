@@ -34,7 +34,7 @@ INDEXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("holder.incarnation", "state"),
     ),
     DEPENDENCIES: (("run",),),
-    "admissions": (("state", "created_at"),),
+    "admissions": (("state", "created_at"), ("created_at",)),
     "instances": (("fenced.kind", "region"),),
     "slots": (("resource",), ("holder.task",), ("reservation.task",)),
     "regions": (),

@@ -44,7 +44,8 @@ def test_help_names_every_command_at_once(tmp_path: Path) -> None:
 
     assert ended.returncode == 0
     commands = (
-        "demo up serve worker submit watch resume doctor rebuild-backlog zones runs tasks config"
+        "demo up serve worker submit watch resume doctor rebuild-backlog zones runs tasks"
+        " admissions config"
     ).split()
     assert [name for name in commands if f"\n  {name} " not in ended.stdout] == []
     assert min(times) < 1.0  # 0.15 s on a machine that does nothing else

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,6 @@ from region_scheduler.domain.admission import (
     Admission,
     AdmissionState,
     Plan,
-    admission_key,
     taken_over,
 )
 from region_scheduler.domain.ids import Incarnation
@@ -32,6 +32,7 @@ from region_scheduler.errors import (
     BrokenInvariant,
     CyclicGraph,
     InvalidGraph,
+    InvalidInput,
     KeyReused,
     Unavailable,
 )
@@ -67,7 +68,7 @@ def submitter(world: World, ports: Ports, name: str) -> tuple[LeaseKeeper, Intak
 def manager(world: World, ports: Ports, name: str) -> ClusterManager:
     keeper, _ = submitter(world, world.regions[HOME].ports, name)
     saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, keeper.instance.id))
-    return ClusterManager(ports.graph, saga, keeper)
+    return ClusterManager(ports.graph, saga, keeper, world.timings, world.clock)
 
 
 def kill(ports: Ports, incarnation: str) -> None:
@@ -242,7 +243,10 @@ def accepted_only(world: World, ports: Ports, name: str, key: str) -> Admission:
     _, submits = submitter(world, ports.through(dying(0, is_after=True)), name)
     with pytest.raises(Crash):
         submits.admit(PLAN, key)
-    return next(a for a in ports.graph.admissions.unfinished() if a.key == key)
+    id_ = next(a.id for a in ports.graph.admissions.unfinished() if a.key == key)
+    (accepted,) = ports.graph.admissions.read([id_])
+    assert accepted is not None
+    return accepted
 
 
 def test_what_a_live_submitter_is_at_is_left_to_it(world: World, ports: Ports) -> None:
@@ -321,14 +325,73 @@ def test_a_run_that_was_published_as_over_never_starts(
         return call()
 
     _, submits = submitter(world, ports.through(insert_over), "first")
-    run = submits.admit(PLAN, "k").run
+    is_refused = state is RunState.REFUSED
+    with pytest.raises(InvalidGraph) if is_refused else nullcontext():
+        submits.admit(PLAN, "k")
     world.pass_time(2)
 
+    (run,) = ports.graph.runs.recent(10)
     assert run.state is state
     assert world.log.effects == []
     states = {task.state for task in ports.graph.tasks.of_run(run.id)}
     assert states == {TaskState.PENDING}
-    assert [a.state for a in ports.graph.admissions.unfinished()] == []
-    (admission,) = ports.graph.admissions.read([admission_key("client", PLAN.tenant, "k")])
-    assert admission is not None
-    assert admission.state is AdmissionState.DONE
+    assert ports.graph.admissions.unfinished() == []
+    (admission,) = ports.graph.admissions.recent(10)
+    assert admission.state is (AdmissionState.REFUSED if is_refused else AdmissionState.DONE)
+
+
+def test_what_a_store_refuses_for_good_is_refused_once_and_never_starts(
+    world: World, ports: Ports
+) -> None:
+    """A rule that one store has and the checks do not know must not be met again for ever."""
+    sent: list[str] = []
+
+    def refuse(point: str, call: partial[Any]) -> Any:
+        sent.append(point)
+        if point == "tasks.insert_edges":
+            raise InvalidInput(field="graph store", value="edge", expected="something else")
+        return call()
+
+    _, submits = submitter(world, ports.through(refuse), "first")
+    for _ in range(2):
+        with pytest.raises(InvalidGraph, match="something else"):
+            submits.admit(PLAN, "k")
+
+    assert sent.count("tasks.insert_edges") == 1
+    (run,) = ports.graph.runs.recent(10)
+    assert run.state is RunState.REFUSED
+    (admission,) = ports.graph.admissions.recent(10)
+    assert (admission.state, admission.run) == (AdmissionState.REFUSED, run.id)
+    world.pass_time(2)
+    assert world.log.effects == []
+    assert ports.graph.tasks.state_counts(run.id) == {TaskState.PENDING: 3}
+
+
+def test_the_same_request_is_the_same_run_though_its_plan_has_changed(
+    world: World, ports: Ports
+) -> None:
+    submits = world.regions[HOME].services.intake
+    first = submits.admit(PLAN, "k", "digest of the request")
+    changed = replace(PLAN, catalog_version="2", edges=PLAN.edges[:1])
+
+    again = submits.admit(changed, "k", "digest of the request")
+    asked = submits.earlier(PLAN.tenant, "k", "digest of the request")
+
+    assert asked is not None
+    assert again.run.id == asked.run.id == first.run.id == whole(ports).id
+    assert (again.is_repeat, asked.is_repeat) == (True, True)
+    assert submits.earlier(PLAN.tenant, "other", "digest of the request") is None
+    with pytest.raises(KeyReused):
+        submits.earlier(PLAN.tenant, "k", "another")
+
+
+def test_a_request_that_came_before_is_finished_when_it_is_asked_for_again(
+    world: World, ports: Ports
+) -> None:
+    accepted = accepted_only(world, ports, "busy", "k")
+    _, submits = submitter(world, ports, "other")
+
+    again = submits.earlier(PLAN.tenant, "k", accepted.body_digest)
+
+    assert again is not None
+    assert again.run.id == accepted.run == whole(ports).id
