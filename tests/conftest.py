@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 NOT_RUN: pytest.StashKey[dict[str, str]] = pytest.StashKey()
 TIERS = {"slow": "make test-slow", "soak": "make soak"}
@@ -15,6 +16,9 @@ TIERS = {"slow": "make test-slow", "soak": "make soak"}
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[NOT_RUN] = {}
+    # How long an example takes says more of the machine than of the code.
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

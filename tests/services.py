@@ -1,4 +1,7 @@
-"""Real servers for tests: plain context managers, each on its own port or socket, each ended."""
+"""Real servers for tests: plain context managers, each on its own port or socket, each ended.
+
+As a program, it runs a command with the address of a PostgreSQL server as the last word.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -252,3 +256,13 @@ def _answers(client: redis.Redis) -> bool:
         return bool(client.ping())
     except redis.ConnectionError:
         return False
+
+
+def main() -> int:
+    """Run the command line that follows, with the address of a PostgreSQL server at its end."""
+    with postgres() as url:
+        return subprocess.run([*sys.argv[1:], url], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import orjson
 from region_scheduler.assembly import tether
 from region_scheduler.bench import primitives
 from region_scheduler.bench.engine_client import RawClient, batch_updates, single_updates
+from region_scheduler.bench.figures import Figure, document, lines
 from region_scheduler.bench.rounds import in_processes, percentile, summary
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.embedded.arango.http.message import Request
@@ -38,29 +38,6 @@ FOR t IN tasks
   LIMIT 100
   RETURN t
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured value.
-
-    Attributes:
-        target: What it has to reach (rates) or stay below (all else); None for none.
-        limit: The primitive that bounds it, in words with its value.
-    """
-
-    name: str
-    value: float
-    unit: str
-    target: float | None
-    limit: str
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the target is reached."""
-        if self.target is None:
-            return True
-        return self.value >= self.target if self.unit.endswith("/s") else self.value < self.target
 
 
 def task(number: int, worker: int = 0, state: str = "pending") -> dict[str, Any]:
@@ -280,16 +257,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     figures = measure(options.seconds)
     if options.json:
-        items = [{**asdict(figure), "met": figure.is_met} for figure in figures]
-        sys.stdout.write(orjson.dumps({"cpus": os.cpu_count(), "items": items}).decode() + "\n")
+        sys.stdout.write(orjson.dumps(document(figures)).decode() + "\n")
     else:
-        for figure in figures:
-            target = "" if figure.target is None else f"target {figure.target:,.0f}"
-            missed = "" if figure.is_met else "  MISSED"
-            value = f"{figure.value:,.{0 if figure.value >= 100 else 2}f} {figure.unit}"
-            sys.stdout.write(
-                f"{figure.name:40} {value:>22}  {target:14} beside {figure.limit}{missed}\n"
-            )
+        sys.stdout.writelines(f"{line}\n" for line in lines(figures))
     return 1 if options.check and not all(figure.is_met for figure in figures) else 0
 
 

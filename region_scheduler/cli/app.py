@@ -9,6 +9,7 @@ from typer.exceptions import Abort, Exit, TyperException
 
 from region_scheduler.cli import (
     admissions,
+    bench,
     importing,
     inspect,
     processes,
@@ -54,6 +55,7 @@ def build() -> typer.Typer:
         runs.resume,
         inspect.doctor,
         stores.rebuild_backlog,
+        bench.bench,
     ):
         app.command()(command)
     return app

@@ -18,11 +18,13 @@ from sqlalchemy.exc import OperationalError
 from region_scheduler.drivers.sql import schema
 from region_scheduler.drivers.sql.backlog import SqlBacklog
 from region_scheduler.drivers.sql.engine import open_engine
+from region_scheduler.drivers.sql.metadata import SqlMetadata
 from region_scheduler.drivers.sql.schema import HEAD, downgrade, prepare, upgrade
 from region_scheduler.drivers.sql.tables import METADATA
 from region_scheduler.errors import Misconfigured, OutcomeUnknown, RegionSchedulerError, Unavailable
 from region_scheduler.ports.backlog import BacklogRow
 from tests.contract.backlog.test_backlog import NOW, POOLS, row
+from tests.contract.backlog.test_metadata import row as metadata_row
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -78,6 +80,72 @@ def test_a_store_that_went_down_is_brought_up_by_the_next_start(
     assert SqlBacklog(empty_engine).depth() == 0
 
 
+def test_a_store_that_is_started_again_keeps_its_rows_and_their_due_times(
+    url: str, engine: Engine
+) -> None:
+    SqlBacklog(engine).add([row("late", delay_tolerance_s=9), row("soon")], NOW)
+    SqlMetadata(engine).record([metadata_row("late")])
+
+    again = open_engine(url)
+    prepare(again)
+    upgrade(url)
+
+    assert [r.task for r in SqlBacklog(again).top({"acme": 9}, NOW, POOLS)] == [
+        "tasks/soon",
+        "tasks/late",
+    ]
+    assert SqlMetadata(again).count() == 1
+    again.dispose()
+
+
+OLD_BACKLOG = """
+    INSERT INTO backlog (task, run, tenant, pool, seq, priority, delay_tolerance_s, remaining_s,
+      locks, due_s, rests_until_s) VALUES ('tasks/old', 'run', 'acme', 'p', 7, 0, 0, 0, '[]', 0, 0)
+"""
+OLD_METADATA = """
+    INSERT INTO task_metadata (task, run, tenant, name, region, state, runner, pool, seq, priority,
+      delay_tolerance_s, expected_s, remaining_s, cap_s, retry_limit, retries_used, locks)
+    VALUES ('tasks/old', 'run', 'acme', 'old', 'eu', 'ready', 'x', 'p', 7, 0, 0, 0, 0, 0, 0, 0, '')
+"""
+
+
+def test_a_store_with_rows_goes_up_and_down_and_takes_rows_again_each_time(
+    url: str, empty_engine: Engine
+) -> None:
+    """What an old row meant is not guessed: the mender refills what a migration empties."""
+    upgrade(url, "0001")
+    with empty_engine.begin() as connection:
+        connection.execute(text(OLD_BACKLOG))
+        connection.execute(text(OLD_METADATA))
+
+    prepare(empty_engine)
+    backlog, metadata = SqlBacklog(empty_engine), SqlMetadata(empty_engine)
+    assert backlog.depth() == metadata.count() == 0
+    backlog.add([row("old", seq=7)], NOW)
+    metadata.record([metadata_row("old", seq=7)])
+    assert (backlog.depth(), metadata.count()) == (1, 1)
+
+    downgrade(url, "0001")
+    with empty_engine.begin() as connection:
+        connection.execute(text(OLD_BACKLOG))
+        connection.execute(text(OLD_METADATA))
+    upgrade(url)
+    assert backlog.depth() == metadata.count() == 0
+    downgrade(url)
+    assert inspect(empty_engine).get_table_names() == ["alembic_version"]
+
+
+def test_tables_that_were_dropped_are_made_anew(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE backlog"))
+    SqlMetadata(engine).record([metadata_row("stays")])
+
+    prepare(engine)
+
+    assert SqlBacklog(engine).depth() == 0
+    assert SqlMetadata(engine).count() == 1
+
+
 def test_a_store_of_a_newer_version_is_refused(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -107,6 +175,9 @@ def test_many_processes_may_prepare_one_store_at_once(url: str) -> None:
         engine.dispose()
 
 
+_EXPLAIN = "EXPLAIN (COSTS OFF) "
+
+
 def plans_of(engine: Engine) -> list[str]:
     """Return a list that fills with the plan of every question about the backlog from now on."""
     plans: list[str] = []
@@ -116,7 +187,7 @@ def plans_of(engine: Engine) -> list[str]:
         connection: Connection, _cursor: Any, statement: str, parameters: Any, *_rest: Any
     ) -> tuple[str, Any]:
         if statement.startswith(("SELECT", "WITH")):
-            prefix = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN "
+            prefix = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else _EXPLAIN
             asked = connection.connection.cursor()
             asked.execute(prefix + statement, parameters)
             plans.append("\n".join(str(line[-1]) for line in asked.fetchall()))

@@ -44,7 +44,7 @@ def test_help_names_every_command_at_once(tmp_path: Path) -> None:
 
     assert ended.returncode == 0
     commands = (
-        "demo up serve worker submit watch resume doctor rebuild-backlog zones runs tasks"
+        "demo up serve worker submit watch resume doctor rebuild-backlog bench zones runs tasks"
         " admissions config"
     ).split()
     assert [name for name in commands if f"\n  {name} " not in ended.stdout] == []
