@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from region_scheduler.admission import saga
 from region_scheduler.admission.cluster_manager import ClusterManager
 from region_scheduler.admission.intake import Intake
 from region_scheduler.admission.rules import checked
@@ -67,8 +68,9 @@ def submitter(world: World, ports: Ports, name: str) -> tuple[LeaseKeeper, Intak
 
 def manager(world: World, ports: Ports, name: str) -> ClusterManager:
     keeper, _ = submitter(world, world.regions[HOME].ports, name)
-    saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, keeper.instance.id))
-    return ClusterManager(ports.graph, saga, keeper, world.timings, world.clock)
+    who = settler(ports, keeper.instance.id)
+    carries_out = AdmissionSaga(HOME, ports.graph, ports.metadata, who)
+    return ClusterManager(ports.graph, carries_out, keeper, world.timings, world.clock)
 
 
 def kill(ports: Ports, incarnation: str) -> None:
@@ -141,6 +143,15 @@ def calls_of_an_admission(tmp_path: Path) -> int:
     return len(points(World(tmp_path / "survey", (HOME,))))
 
 
+@pytest.fixture(params=[1, 1_000], ids=["one by one", "at once"])
+def batch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How much is written at a time: a big graph is written in many batches, a small one in one."""
+    size: int = request.param
+    monkeypatch.setattr(saga, "_BATCH", size)
+    return size
+
+
+@pytest.mark.usefixtures("batch")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 def test_an_admission_that_dies_at_any_call_is_finished_by_the_cluster_manager(
     tmp_path: Path, is_after: bool
@@ -166,6 +177,7 @@ def test_an_admission_that_dies_at_any_call_is_finished_by_the_cluster_manager(
             whole(ports)
 
 
+@pytest.mark.usefixtures("batch")
 def test_an_admission_repeated_at_any_call_is_the_same_run(tmp_path: Path) -> None:
     """A client that gave up asks again, elsewhere, while the first is still at it."""
     for number in range(calls_of_an_admission(tmp_path)):
@@ -263,8 +275,8 @@ def test_an_epoch_that_was_taken_over_changes_nothing_and_still_names_the_run(
     kill(ports, "slow:1")
     (published,) = manager(world, ports, "live").tick()
 
-    saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, "slow:1"))
-    assert saga.carry_out(old).id == published.id == whole(ports).id
+    slow = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, "slow:1"))
+    assert slow.carry_out(old).id == published.id == whole(ports).id
     (closed,) = ports.graph.admissions.read([old.id])
     assert closed is not None
     assert (closed.epoch, closed.instance) == (2, "live:1")
