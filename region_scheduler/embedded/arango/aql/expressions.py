@@ -12,7 +12,6 @@ from region_scheduler.embedded.arango.aql.scope import (
     Frame,
     Layout,
     Scope,
-    collection_of,
 )
 from region_scheduler.embedded.arango.errors import ArangoError
 
@@ -40,7 +39,7 @@ def bind(compiler: Compiler, node: syntax.Bind, _scope: Scope) -> Closure:
 
 
 def name(compiler: Compiler, node: syntax.Name, scope: Scope) -> Closure:
-    """A variable, or else all documents of a collection."""
+    """A variable, or else a collection where none may stand."""
     slot = scope.find(node.name)
     if slot is not None:
         return lambda frame: frame[slot]
@@ -50,10 +49,10 @@ def name(compiler: Compiler, node: syntax.Name, scope: Scope) -> Closure:
 
 
 def collection(compiler: Compiler, node: syntax.CollectionName, _scope: Scope) -> Closure:
-    """A collection used as a value: the array of its documents."""
+    """A collection used as a value: 1203 or 1568 before the query runs."""
     compiler.layout.touch("read", node)
-    name_of = collection_of(node)
-    return lambda frame: list(frame[0].view(name_of(frame[0])).scan())
+    compiler.layout.operands.append(node)
+    return lambda _frame: None
 
 
 def attribute(compiler: Compiler, node: syntax.Attribute, scope: Scope) -> Closure:

@@ -100,6 +100,28 @@ def expansion(edges: list[Edges]) -> Expand:
     return hops
 
 
+def restricted(edges: list[Edges], options: dict[str, Any]) -> Expand:
+    """Return an `expansion` that keeps to `edgeCollections` and `vertexCollections`.
+
+    What they leave out is neither seen nor passed through.
+    """
+    walkable, reachable = _only(options, "edgeCollections"), _only(options, "vertexCollections")
+    hops = expansion([part for part in edges if not walkable or part.view.name in walkable])
+    if not reachable:
+        return hops
+    return lambda vertex_id: (hop for hop in hops(vertex_id) if _collection(hop[1]) in reachable)
+
+
+def _collection(vertex_id: str) -> str:
+    return vertex_id.partition("/")[0]
+
+
+def _only(options: dict[str, Any], name: str) -> frozenset[str]:
+    """Return the collections that an option names, one or several; none means all."""
+    given = options.get(name) or ()
+    return frozenset((given,) if isinstance(given, str) else given)
+
+
 def vertex_id(run: Run, value: Any) -> str | None:
     """Return the id that a start vertex stands for; None (and a warning) if it is none.
 
@@ -125,9 +147,22 @@ def check_start(node: syntax.Expression) -> None:
 
 
 def constant_options(
-    compiler: Compiler, node: syntax.Expression | None, scope: Scope
+    compiler: Compiler, node: syntax.Expression | None, scope: Scope, known: frozenset[str]
 ) -> Callable[[Frame], dict[str, Any]]:
-    """Return a function that gives an OPTIONS object, which may not use variables."""
+    """Return a function that gives an OPTIONS object, which may not use variables.
+
+    Args:
+        compiler: Told of options that are not `known`.
+        node: The object, if there is one.
+        scope: Where the clause stands.
+        known: What the clause's options are called.
+
+    Raises:
+        ArangoError: 1575.
+    """
+    if isinstance(node, syntax.ObjectLiteral):
+        keys = (key.value for key, _ in node.items if isinstance(key, syntax.Literal))
+        compiler.layout.unknown_options += [key for key in keys if key not in known]
     if node is None:
         return lambda _frame: {}
     if any(scope.find(name) is not None for name in names(node)):

@@ -35,6 +35,7 @@ def _one(network: Network, start: str, goal: str, _low: int, _high: int) -> Iter
     return iter(()) if route is None else iter((route,))
 
 
+_OPTIONS: Final = frozenset({"weightAttribute", "defaultWeight", "useCache"})
 _SEARCHES: Final[dict[str, Search]] = {
     "shortest_path": _one,
     "k_shortest_paths": lambda network, start, goal, _low, _high: lightest_in_order(
@@ -56,7 +57,7 @@ def paths(compiler: Compiler, clause: syntax.Paths, scope: Scope) -> Step:
     start = compiler.expression(clause.start, scope)
     goal = compiler.expression(clause.goal, scope)
     edges_of = graph_of(compiler, clause.graph, clause.direction)
-    options_of = constant_options(compiler, clause.options, scope)
+    options_of = constant_options(compiler, clause.options, scope, _OPTIONS)
     search = _SEARCHES[clause.kind]
     scope.enter_loop()
     slots = [compiler.layout.declare(scope, name) for name in clause.variables]

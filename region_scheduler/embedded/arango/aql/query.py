@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from region_scheduler.embedded.arango.aql import syntax
-from region_scheduler.embedded.arango.aql.binding import check_bind, check_order, collections_of
+from region_scheduler.embedded.arango.aql.binding import (
+    check_bind,
+    check_order,
+    collections_of,
+    name_of,
+)
 from region_scheduler.embedded.arango.aql.compile import Pipeline, QueryCompiler
 from region_scheduler.embedded.arango.aql.explain import plan_of
 from region_scheduler.embedded.arango.aql.parse import parse
@@ -142,6 +147,11 @@ class Compiled:
             if bound not in self._checked:
                 check_order(layout, bind)
                 self._checked.add(bound)
+        if layout.operands:
+            name = name_of(layout.operands[0], bind)
+            raise ArangoError(1568, f"AQL: collection '{name}' used as expression operand")
+        for option in layout.unknown_options:
+            run.warn(1539, option)
         return run
 
 

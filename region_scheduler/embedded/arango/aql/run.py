@@ -16,6 +16,7 @@ _CHECK_EVERY_ROWS: Final = 1000
 _MESSAGES: Final = {
     10: "{}",
     1504: "number out of range",
+    1539: "unknown/invalid OPTIONS attribute used: {}",
     1541: "invalid number of arguments for function '{}()'",
     1542: "invalid argument type in call to function '{}()'",
     1543: "invalid regex value",

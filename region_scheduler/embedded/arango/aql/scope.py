@@ -80,6 +80,8 @@ class Layout:
 
     Attributes:
         used: Names that the query mentions; None if it may use any (COLLECT INTO takes all).
+        operands: Collections that stand where only a value may.
+        unknown_options: What OPTIONS of graph clauses say that nobody knows.
     """
 
     binds: dict[str, int] = field(default_factory=dict)
@@ -93,6 +95,8 @@ class Layout:
     declared: tuple[syntax.CollectionName, ...] = ()
     used: frozenset[str] | None = None
     plan: list[Any] = field(default_factory=list)
+    operands: list[syntax.CollectionName] = field(default_factory=list)
+    unknown_options: list[str] = field(default_factory=list)
 
     def is_used(self, name: str) -> bool:
         """Tell whether a variable's value can matter."""

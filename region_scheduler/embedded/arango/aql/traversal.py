@@ -18,8 +18,8 @@ from region_scheduler.embedded.arango.aql.graph import (
     Expand,
     check_start,
     constant_options,
-    expansion,
     graph_of,
+    restricted,
     vertex_id,
     weight_of,
 )
@@ -28,6 +28,14 @@ from region_scheduler.embedded.arango.aql.scope import Closure, Frame, Scope, St
 from region_scheduler.embedded.arango.aql.walk import nodes
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import Document
+
+_OPTIONS: Final = frozenset(
+    {
+        *("order", "bfs", "uniqueVertices", "uniqueEdges", "edgeCollections", "vertexCollections"),
+        *("parallelism", "maxProjections", "indexHint", "weightAttribute", "defaultWeight"),
+        "useCache",
+    }
+)
 
 
 class Hop:
@@ -63,6 +71,7 @@ class Rules:
         order: dfs, bfs or weighted.
         vertices: none, path or global: where a vertex may not come twice.
         edges: none or path.
+        options: As they were given.
     """
 
     low: int
@@ -71,6 +80,7 @@ class Rules:
     vertices: str
     edges: str
     weight: Callable[[Document], float]
+    options: dict[str, Any]
 
 
 Prune = Callable[[Hop], bool]
@@ -92,8 +102,8 @@ def traverse(compiler: Compiler, clause: syntax.Traverse, scope: Scope) -> Step:
     def step(upstream: Iterator[Frame], _origin: Frame) -> Iterator[Frame]:
         for frame in upstream:
             run: Run = frame[0]
-            expand = expansion(edges_of(frame))
             rules = rules_of(frame)
+            expand = restricted(edges_of(frame), rules.options)
             origin = vertex_id(run, start(frame))
             if origin is None:
                 continue
@@ -113,7 +123,7 @@ def _rules_of(
     """Return what gives a frame's rules; they are worked out once if nothing in them varies."""
     low = compiler.expression(clause.low, scope)
     high = compiler.expression(clause.high, scope)
-    options_of = constant_options(compiler, clause.options, scope)
+    options_of = constant_options(compiler, clause.options, scope, _OPTIONS)
     fixed = (syntax.Literal, syntax.ObjectLiteral)
     parts = (clause.low, clause.high, clause.options)
     if not all(isinstance(found, fixed) for found in nodes(parts)):
@@ -184,7 +194,7 @@ def _rules(low: Any, high: Any, options: dict[str, Any]) -> Rules:
         raise ArangoError(
             1501, "AQL: uniqueVertices: 'global' is only supported with order 'bfs' or 'weighted'"
         )
-    return Rules(int(low), int(high), order, vertices, edges, weight_of(options))
+    return Rules(int(low), int(high), order, vertices, edges, weight_of(options), options)
 
 
 # --- the walks

@@ -36,6 +36,10 @@ class TreeBuilder(ExpressionTree):
         flat: list[Any] = []
         for clause in clauses:
             flat.extend(clause) if isinstance(clause, tuple) else flat.append(clause)
+        if isinstance(flat[-1], syntax.Return) and flat[-1].is_distinct and not _loops(flat):
+            raise ArangoError(
+                1501, "AQL: syntax error, cannot use DISTINCT modifier on top-level query element"
+            )
         return syntax.Query(tuple(flat))
 
     # --- reading
@@ -224,6 +228,11 @@ class TreeBuilder(ExpressionTree):
         is_filter = isinstance(search, syntax.Filter)
         search = search.condition if isinstance(search, syntax.Filter) else search
         return syntax.Upsert(search, insert, patch, collection, is_replace, options, is_filter)
+
+
+def _loops(clauses: list[Any]) -> bool:
+    loops = syntax.For | syntax.Traverse | syntax.Paths | syntax.Collect
+    return any(isinstance(clause, loops) for clause in clauses)
 
 
 def _variables(targets: tuple[Any, ...], most: int) -> tuple[str, ...]:

@@ -156,9 +156,9 @@ def change(call: Call, name: str, act: str) -> Response:
             access.remove_record(record.key, None)
         call.is_synced(access)
         return answer(200, place, **summary(collection))
-    if act in ("load", "unload"):
+    if act == "load":
         return answer(200, place, **summary(collection), count=len(collection))
-    if act == "compact":
+    if act in ("unload", "compact"):
         return answer(200, place, **summary(collection))
     if act == "loadIndexesIntoMemory":
         return answer(200, place, result=True)

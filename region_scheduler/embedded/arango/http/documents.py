@@ -161,6 +161,7 @@ def _modify(call: Call, name: str, key: str | None, act: _Modify) -> Response:
             return _changed(access, wishes, act(access, key, rev, body, wishes.options))
 
         return _each(call, access, wishes, body, one)
+    require_object(body)
     rev = unquoted(call.header("if-match"))
     if rev is None:
         rev = wanted_rev(body, wishes.options)

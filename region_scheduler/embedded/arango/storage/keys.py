@@ -82,10 +82,8 @@ class KeyOptions:
     def new_key(self, next_tick: Callable[[], int], chance: Random) -> str:
         """Return a key for a document that brings none."""
         if self.kind == "autoincrement":
-            if self.last < self.offset:
-                self.last = self.offset
             steps = (self.last - self.offset) // self.increment + 1
-            self.last = self.offset + steps * self.increment
+            self.last = self.offset + max(0, steps) * self.increment
             return str(self.last)
         if self.kind == "uuid":
             return str(uuid.UUID(int=chance.getrandbits(128), version=4))

@@ -136,7 +136,7 @@ def test_numbers_beyond_64_bits_become_doubles(calls: Calls) -> None:
 @pytest.mark.parametrize(
     ("options", "keys"),
     [
-        ({"type": "autoincrement", "increment": 5, "offset": 2}, ["7", "12", "17"]),
+        ({"type": "autoincrement", "increment": 5, "offset": 2}, ["2", "7", "12"]),
         ({"type": "padded"}, None),
         ({"type": "uuid"}, None),
         ({}, None),
