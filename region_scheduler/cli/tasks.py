@@ -1,14 +1,19 @@
-"""`tasks`: look at them, and answer those that wait for a person or an event."""
+"""`tasks`: look at them, answer those that wait for a person or an event, run them again."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from region_scheduler.cli.options import Json, Pairs, RunText, StateDir, TaskText
 from region_scheduler.cli.output import Output
 from region_scheduler.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from region_scheduler.domain.run import Run
+    from region_scheduler.domain.task import Task
 
 app = typer.Typer(help="Tasks of a run.", no_args_is_help=True)
 
@@ -102,6 +107,67 @@ def answer(
 
     outputs = parameters_of(pairs or [])
     _answer(task, "answer", not is_failed, outputs, comment, state_dir, as_json)
+
+
+@app.command()
+def retry(task: TaskText, state_dir: StateDir = None, as_json: Json = False) -> None:
+    """Give a failed or cancelled task a fresh budget; a run that has ended goes on with it."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.rework import retry_task
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+        run, moved = retry_task(opened.graph, opened.settler, opened.auditor, opened.clock, found)
+    _told_again(run, moved, as_json)
+
+
+@app.command()
+def clear(
+    task: TaskText,
+    is_only: Annotated[
+        bool, typer.Option("--only", help="Dependents that have ended stay as they are.")
+    ] = False,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Run a task again, whatever it came to, and everything that waits for it after it."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.rework import clear_task
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+        run, moved = clear_task(
+            opened.graph,
+            opened.settler,
+            opened.auditor,
+            opened.clock,
+            found,
+            is_deep=not is_only,
+        )
+    _told_again(run, moved, as_json)
+
+
+def _told_again(run: Run, moved: Sequence[Task], as_json: bool) -> None:
+    """Tell what was moved; a running task is only asked to stop, and moves when it has."""
+    items = [
+        {
+            "task": task.id,
+            "name": task.spec.name,
+            "state": task.state,
+            "is_stopping": task.stop_requested is not None,
+        }
+        for task in moved
+    ]
+    lines = [f"run {run.id} is {run.state.value}, round {run.round}: {len(items)} tasks again"]
+    if run.rework is not None:
+        lines.append("it waits for its zone, and goes on by itself then")
+    for task in moved:
+        stopping = ", is being stopped" if task.stop_requested is not None else ""
+        lines.append(f"  {task.spec.name} is {task.state.value}{stopping}")
+    value = {"run": run.id, "state": run.state, "round": run.round, "items": items}
+    Output(as_json).result(value, lambda: lines)
 
 
 def _answer(

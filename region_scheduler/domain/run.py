@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.rework import Rework
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import SCHEMA, Json
 from region_scheduler.errors import LostRace
@@ -31,6 +32,7 @@ class Run:
         task_count: Tasks that were counted at the leader before it was published.
         trace: W3C traceparent of the whole run.
         ended_at: Wall time of the end, for display.
+        rework: What a person wants done again, until all of it is moved; it cannot end meanwhile.
     """
 
     id: RunId
@@ -53,6 +55,7 @@ class Run:
     ended_at: datetime | None = None
     reason: str = ""
     is_paused: bool = False
+    rework: Rework | None = None
 
     @property
     def needs_zone(self) -> bool:
@@ -123,7 +126,7 @@ def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: d
         can_move: Whether any task is active or could be unlocked.
         at: Wall time for display.
     """
-    if run.state in RUN_ENDED or run.state is RunState.ADMITTED or can_move:
+    if run.state in RUN_ENDED or run.state is RunState.ADMITTED or can_move or run.rework:
         return run
     total = sum(state_counts.values())
     if total != run.task_count:
@@ -154,7 +157,7 @@ def cancelling(run: Run, reason: str) -> Run:
         return run
     if run.state in RUN_ENDED:
         raise LostRace(thing=f"cancel of run {run.id}", winner=f"its end: it is {run.state}")
-    return replace(run, state=RunState.CANCELLING, reason=reason)
+    return replace(run, state=RunState.CANCELLING, reason=reason, rework=None)
 
 
 def reopened(run: Run) -> Run:

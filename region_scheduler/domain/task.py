@@ -176,6 +176,7 @@ class EventKind(StrEnum):
     ANSWERED = "answered"
     RESUMED = "resumed"
     CANCELLED = "cancelled"
+    CLEARED = "cleared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,18 @@ writes what they return; nobody else writes tasks. Rules: PROTOCOL.md sections 2
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from region_scheduler.domain.ends import after_end, after_loss
-from region_scheduler.domain.ids import NO_RECEIPT, ClaimId, Incarnation, ReceiptId, TaskId
-from region_scheduler.domain.states import CLAIMABLE, FINAL, TaskState, move
+from region_scheduler.domain.history import Stamp as Stamp  # noqa: PLC0414 - for all who call these
+from region_scheduler.domain.history import moved, recorded
+from region_scheduler.domain.ids import ClaimId, Incarnation, ReceiptId, TaskId
+from region_scheduler.domain.states import CLAIMABLE, FINAL, TaskState
 from region_scheduler.domain.task import (
     EventKind,
     Exit,
-    HistoryEntry,
     Holder,
     Json,
     StopRequest,
@@ -34,18 +35,14 @@ LOCK_LOST = "lock "
 CANCEL = "cancel"
 """The reason of a stop request that ends the task for good; after any other it goes back."""
 
+CLEAR = "clear"
+"""The reason of a stop request after which the task waits anew, in its next submission."""
+
 CONDITION = "condition"
 """The reason of a task that was skipped because its condition is false."""
 
 _BLANK: dict[str, Any] = {"holder": None, "stop_requested": None}
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Who writes a transition, and when by their own wall clock (display only)."""
-
-    by: str
-    at: datetime
+_FRESH: dict[str, Any] = {"retries_used": 0, "losses": 0, "inspections": 0, "retry_after_s": 0.0}
 
 
 def unlock(task: Task, seen: Mapping[TaskId, str], stamp: Stamp) -> Task:
@@ -58,7 +55,7 @@ def unlock(task: Task, seen: Mapping[TaskId, str], stamp: Stamp) -> Task:
         return task
     if len(seen) != task.needs:
         raise LostRace(thing=f"unlock of {task.id}", winner="predecessors not yet satisfied")
-    return _moved(task, TaskState.READY, EventKind.UNLOCKED, stamp, seen=dict(seen), reason="")
+    return moved(task, TaskState.READY, EventKind.UNLOCKED, stamp, seen=dict(seen), reason="")
 
 
 def skip(task: Task, seen: Mapping[TaskId, str], stamp: Stamp, detail: str = "") -> Task:
@@ -74,7 +71,7 @@ def skip(task: Task, seen: Mapping[TaskId, str], stamp: Stamp, detail: str = "")
         return task
     if len(seen) != task.needs:
         raise LostRace(thing=f"unlock of {task.id}", winner="predecessors not yet satisfied")
-    return _moved(
+    return moved(
         task,
         TaskState.SKIPPED,
         EventKind.UNLOCKED,
@@ -95,7 +92,7 @@ def claim(task: Task, claim_id: ClaimId, scheduler: Incarnation, region: str, at
         return task
     if task.state not in CLAIMABLE or task.region != region:
         raise LostRace(thing=f"task {task.id}", winner=_winner(task))
-    return _moved(
+    return moved(
         task,
         TaskState.CLAIMED,
         EventKind.CLAIMED,
@@ -117,7 +114,7 @@ def start(task: Task, token: Token, holder: Holder, at: datetime) -> Task:
     if task.state is TaskState.RUNNING and task.holder == holder:
         return task
     _require(task, token, TaskState.CLAIMED)
-    return _moved(
+    return moved(
         task,
         TaskState.RUNNING,
         EventKind.STARTED,
@@ -140,7 +137,7 @@ def record_verdict(
     if not task.is_inspect and task.holder == holder:
         return task
     _require(task, token, TaskState.RUNNING, holder.receipt_id)
-    return _recorded(
+    return recorded(
         task, EventKind.VERDICT, Stamp(holder.incarnation, at), detail=verdict, is_inspect=False
     )
 
@@ -157,7 +154,13 @@ def complete(task: Task, token: Token, holder: Holder, ended: Exit, at: datetime
         return task
     _require(task, token, TaskState.RUNNING, holder.receipt_id)
     target, counted = after_end(task, ended)
-    if target not in FINAL and _is_cancel_wanted(task):
+    if _is_wanted(task, CLEAR):
+        # Whatever the attempt came to, it is to be done again; only a doubt is worth keeping.
+        doubt = target not in FINAL and counted.get("is_inspect", task.is_inspect)
+        return _submitted_anew(
+            task, Stamp(holder.incarnation, at), is_inspect=doubt, detail=ended.kind
+        )
+    if target not in FINAL and _is_wanted(task, CANCEL):
         # The wish would be forgotten with the holder; the doubt, if there is one, stays recorded.
         doubt = counted.get("is_inspect", task.is_inspect)
         target, counted = TaskState.CANCELLED, {"is_inspect": doubt}
@@ -174,7 +177,7 @@ def complete(task: Task, token: Token, holder: Holder, ended: Exit, at: datetime
         common |= {"outputs": ended.outputs, "is_inspect": False}
     if target is TaskState.SKIPPED:
         common["reason"] = "unchanged"
-    return _moved(
+    return moved(
         task,
         target,
         EventKind.ENDED,
@@ -195,7 +198,7 @@ def requeue(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
     _require(task, token, TaskState.CLAIMED)
     target = TaskState.IN_DOUBT if task.is_inspect else TaskState.READY
     lost = 1 if reason.startswith(LOCK_LOST) else 0
-    return _moved(
+    return moved(
         _without_futile_claims(task),
         target,
         EventKind.REQUEUED,
@@ -220,9 +223,11 @@ def lose(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
         return requeue(task, token, reason, stamp)
     _require(task, token, TaskState.RUNNING)
     target, counted = after_loss(task)
-    if _is_cancel_wanted(task):
+    if _is_wanted(task, CLEAR):
+        return _submitted_anew(task, stamp, is_inspect=counted["is_inspect"], detail=reason)
+    if _is_wanted(task, CANCEL):
         target, counted = TaskState.CANCELLED, counted | {"is_inspect": True}
-    return _moved(
+    return moved(
         task,
         target,
         EventKind.LOST,
@@ -258,7 +263,7 @@ def answer(
     if task.state is not TaskState.AWAITING:
         return task
     target = TaskState.DONE if is_yes else TaskState.FAILED
-    return _moved(
+    return moved(
         task,
         target,
         EventKind.ANSWERED,
@@ -280,17 +285,14 @@ def resume(task: Task, stamp: Stamp) -> Task:
         target = TaskState.PENDING
     else:
         return task
-    return _moved(
+    return moved(
         task,
         target,
         EventKind.RESUMED,
         stamp,
         token=task.token.left(),
         reason="",
-        retries_used=0,
-        losses=0,
-        inspections=0,
-        retry_after_s=0.0,
+        **_FRESH,
         **_BLANK,
     )
 
@@ -301,7 +303,7 @@ def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
         return task
     if task.state is TaskState.RUNNING:
         return request_stop(task, CANCEL, stamp)
-    return _moved(
+    return moved(
         task,
         TaskState.CANCELLED,
         EventKind.CANCELLED,
@@ -314,6 +316,27 @@ def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
     )
 
 
+def clear(task: Task, submission: int, stamp: Stamp) -> Task:
+    """Let a task be done again: it waits anew, in its next submission; a running one is stopped.
+
+    Args:
+        task: The task; one of a later submission was cleared already.
+        submission: The one that is to be repeated.
+        stamp: The writer.
+    """
+    if task.submission != submission:
+        return task
+    if task.state is TaskState.PENDING:
+        # Its revision moves, so that an unlock that read it before has to read again.
+        return replace(task, seq=task.seq + 1)
+    if task.state is TaskState.RUNNING:
+        return request_stop(task, CLEAR, stamp)
+    doubt = task.state is not TaskState.DONE and (
+        task.is_inspect or task.state is TaskState.IN_DOUBT
+    )
+    return _submitted_anew(task, stamp, is_inspect=doubt, detail=task.state)
+
+
 def reprioritise(task: Task, priority: int) -> Task:
     """Give a task that has not ended another priority; it counts from the next promotion on."""
     if task.state in FINAL or task.priority_now == priority:
@@ -321,8 +344,8 @@ def reprioritise(task: Task, priority: int) -> Task:
     return replace(task, seq=task.seq + 1, priority=priority)
 
 
-def _is_cancel_wanted(task: Task) -> bool:
-    return task.stop_requested is not None and task.stop_requested.reason == CANCEL
+def _is_wanted(task: Task, reason: str) -> bool:
+    return task.stop_requested is not None and task.stop_requested.reason == reason
 
 
 def _require(
@@ -337,7 +360,8 @@ def _require(
 
 def _is_ended_by(task: Task, receipt_id: ReceiptId) -> bool:
     return any(
-        entry.kind is EventKind.ENDED and entry.receipt_id == receipt_id for entry in task.history
+        entry.kind in {EventKind.ENDED, EventKind.CLEARED} and entry.receipt_id == receipt_id
+        for entry in task.history
     )
 
 
@@ -354,43 +378,22 @@ def _winner(task: Task) -> str:
     return f"{holder} ({task.state} in {task.region})"
 
 
-def _moved(
-    task: Task,
-    target: TaskState,
-    kind: EventKind,
-    stamp: Stamp,
-    *,
-    seen: Mapping[TaskId, str] | None = None,
-    detail: str = "",
-    **changes: Any,
-) -> Task:
-    """Return `task` in `target`, with its entry in the history."""
-    return _recorded(
-        task, kind, stamp, seen=seen, detail=detail, state=move(task.state, target), **changes
-    )
-
-
-def _recorded(
-    task: Task,
-    kind: EventKind,
-    stamp: Stamp,
-    *,
-    seen: Mapping[TaskId, str] | None = None,
-    detail: str = "",
-    **changes: Any,
-) -> Task:
-    after = replace(task, seq=task.seq + 1, **changes)
-    holder = after.holder or task.holder
-    entry = HistoryEntry(
-        kind=kind,
-        at=stamp.at,
-        by=stamp.by,
-        region=after.region,
-        token=after.token if kind is not EventKind.ENDED else task.token,
-        state=after.state,
-        receipt_id=holder.receipt_id if holder else NO_RECEIPT,
-        attempt=after.attempt,
-        seen=seen or {},
+def _submitted_anew(task: Task, stamp: Stamp, *, is_inspect: bool, detail: str) -> Task:
+    """Return the task as it waits in its next submission, which begins its history with this."""
+    return moved(
+        replace(task, history=(), attempt=0),
+        TaskState.PENDING,
+        EventKind.CLEARED,
+        stamp,
         detail=detail,
+        token=task.token.left(),
+        submission=task.submission + 1,
+        is_inspect=is_inspect,
+        reason="",
+        outputs={},
+        log_tail="",
+        log_ref="",
+        slots_lost=0,
+        **_FRESH,
+        **_BLANK,
     )
-    return replace(after, history=(*task.history, entry))

@@ -10,6 +10,7 @@ from region_scheduler.domain.run import Run, opened
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import Stamp, resume
+from region_scheduler.lifecycle.rework import do_again
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.lifecycle.zones import take_zone
 from region_scheduler.ports.records import GraphStores
@@ -31,6 +32,8 @@ def open_round(
     Raises:
         Unavailable, OutcomeUnknown: Part of it is done; call again, or the reconciler goes on.
     """
+    if run.rework is not None:
+        return do_again(graph, settler, run, stamp)
     if run.state is not RunState.ADMITTED or not take_zone(graph, run):
         return run, []
     ended = graph.tasks.of_run(run.id, _RESUMABLE)

@@ -61,6 +61,8 @@ class Settler:
         unlocked = (
             self._unlock(lambda: self._graph.tasks.unlocked_by(satisfied)) if satisfied else []
         )
+        for run in self._graph.runs.read(sorted({t.run for t in tasks if _waits_anew(t)})):
+            unlocked += self.unlock_run(run) if run is not None else []
         freed = self.release([task for task in tasks if task.spec.locks])
         moving = {task.run for task in unlocked}
         stopped = {task.run for task in tasks if task.state is not TaskState.READY} - moving
@@ -227,3 +229,8 @@ class Settler:
         """Wake the schedulers of `regions`, best effort."""
         for region in sorted(set(regions)):
             self._wake_ups.wake(region)
+
+
+def _waits_anew(task: Task) -> bool:
+    """Say whether a task was cleared: its predecessors may all be satisfied still."""
+    return task.state is TaskState.PENDING

@@ -153,6 +153,20 @@ class TaskStore(Documents[Task], Protocol):
         """Return everything that waits, directly or not, for `task` (transitive closure)."""
         ...
 
+    def dependents(self, task: TaskId) -> Deciding[list[Related]]:
+        """Return what `blocks` does, for a walk that must miss nothing: nearest first."""
+        ...
+
+    def numbers_before(
+        self, tasks: Sequence[TaskId]
+    ) -> Deciding[Mapping[TaskId, Mapping[TaskId, int]]]:
+        """Return the token numbers of each task's direct predecessors, by id."""
+        ...
+
+    def failed(self, region: str, limit: int) -> Suggesting[list[Task]]:
+        """Return the failed tasks of `region`, of the newest runs first."""
+        ...
+
     def ancestors(self, task: TaskId) -> Suggesting[list[Related]]:
         """Return everything that `task` waits for, directly or not."""
         ...

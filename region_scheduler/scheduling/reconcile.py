@@ -75,7 +75,7 @@ class Reconciler:
         answered: list[Task] = []
         over: list[Run] = []
         for run in mine:
-            if run.state is RunState.ADMITTED:
+            if run.state is RunState.ADMITTED or run.rework is not None:
                 stamp = Stamp(self._keeper.instance.id, self._clock.now())
                 open_round(self._graph, self._settler, run, stamp)
                 continue

@@ -116,7 +116,7 @@ def count(
     """
     runs = executions(facts, alive)
     by_id = {task.id: task for task in tasks}
-    mine = [run for run in runs if run.task in by_id]
+    mine = [run for run in runs if run.task in by_id and _is_current(run, by_id[run.task])]
     return Counters(
         misrouted=len(misrouted(mine, by_id)),
         order_violations=len(order_violations(mine, by_id, before)),
@@ -124,6 +124,13 @@ def count(
         done_twice=len(done_twice(mine, by_id)),
         strays=len(strays(mine, by_id)),
     )
+
+
+def _is_current(run: Execution, task: Task) -> bool:
+    """Say whether an execution belongs to the submission that the task's history tells of."""
+    if not task.history or task.history[0].kind is not EventKind.CLEARED:
+        return True
+    return run.token.number >= task.history[0].token.number
 
 
 def executions(facts: Iterable[StepFact], alive: Collection[int] = ()) -> list[Execution]:

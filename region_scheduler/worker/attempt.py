@@ -245,7 +245,7 @@ class AttemptHandler:
             upstream=self._persist(lambda: self._graph.tasks.outputs_before(task.id)),
             work_dir=str(work_dir),
             state_dir=str(self._paths.state_dir),
-            log_path=str(log_dir / f"{key}.{task.attempt}.log"),
+            log_path=str(log_dir / f"{key}.{task.submission}.{task.attempt}.log"),
             steps_log=str(self._paths.steps_log),
             lease_path=str(self._paths.lease_path),
         )

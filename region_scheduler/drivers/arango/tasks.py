@@ -109,6 +109,24 @@ class ArangoTasks(ArangoDocuments[Task]):
         """Return everything that waits, directly or not, for `task` (transitive closure)."""
         return _related(task, self._queries.rows("blocks", task=task, depth_max=_DEPTH_MAX))
 
+    def dependents(self, task: TaskId) -> list[Related]:
+        """Return what `blocks` does, for a walk that must miss nothing: nearest first."""
+        return _related(task, self._queries.rows("dependents", task=task, depth_max=_DEPTH_MAX))
+
+    def numbers_before(self, tasks: Sequence[TaskId]) -> Mapping[TaskId, Mapping[TaskId, int]]:
+        """Return the token numbers of each task's direct predecessors, by id."""
+        found: dict[TaskId, Mapping[TaskId, int]] = {}
+        for begin in range(0, len(tasks), _IDS_PER_QUESTION):
+            part = tasks[begin : begin + _IDS_PER_QUESTION]
+            for row in self._queries.rows("predecessors", tasks=list(part)):
+                before = row["before"]
+                found[row["task"]] = {b["id"]: int(b["token"].partition("/")[0]) for b in before}
+        return found
+
+    def failed(self, region: str, limit: int) -> list[Task]:
+        """Return the failed tasks of `region`, of the newest runs first."""
+        return self.listed("failed", region=region, limit=limit)
+
     def ancestors(self, task: TaskId) -> list[Related]:
         """Return everything that `task` waits for, directly or not."""
         return _related(task, self._queries.rows("ancestors", task=task, depth_max=_DEPTH_MAX))

@@ -65,6 +65,9 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "named"): lambda s: s.named(RUN, "a"),
     ("tasks", "counts"): lambda s: s.counts(RUN)[0],
     ("tasks", "blocks"): lambda s: s.blocks(ID["a"]),
+    ("tasks", "dependents"): lambda s: s.dependents(ID["a"]),
+    ("tasks", "numbers_before"): lambda s: s.numbers_before([ID["b"]]).get(ID["b"]),
+    ("tasks", "failed"): lambda s: s.failed("eu", 5),
     ("tasks", "ancestors"): lambda s: s.ancestors(ID["b"]),
     ("tasks", "order"): lambda s: s.order(RUN),
     ("tasks", "critical_path"): lambda s: s.critical_path(RUN),
@@ -85,6 +88,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("slots", "held_by"): lambda s: s.held_by([ID["a"]]),
     ("slots", "taken"): lambda s: s.taken(),
     ("admissions", "unfinished"): lambda s: s.unfinished(),
+    ("admissions", "recent"): lambda s: s.recent(5),
     ("conflicts", "recent"): lambda s: s.recent(5),
     ("answers", "for_tasks"): lambda s: s.for_tasks([ID["a"]]),
     ("tenants", "all"): lambda s: s.all(),
@@ -106,7 +110,7 @@ def markers() -> dict[tuple[str, str], str]:
 
 
 def fill(graph: ArangoGraph) -> None:
-    states = {"a": S.DONE, "b": S.PENDING, "c": S.CLAIMED, "d": S.READY}
+    states = {"a": S.DONE, "b": S.PENDING, "c": S.CLAIMED, "d": S.READY, "e": S.FAILED}
     put_graph(graph, [("a", "b")], states, remaining_s={})
     put(graph, "runs", [a_run(zone="z1")])
     put(graph, "zones", [a_zone(active_run="run1")])
@@ -177,7 +181,7 @@ QUERIES = sorted(
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_names_only_states_that_there_are(name: str) -> None:
     quoted = set(re.findall(r'"([^"]*)"', question(name).text))
-    others = {"", "/", "bfs", "global", "accepted"}
+    others = {"", "/", ":", "bfs", "global", "accepted"}
 
     assert quoted - others <= {state.value for state in TaskState}
 

@@ -207,6 +207,7 @@ def test_closures_in_both_directions(graph: ArangoGraph, seed: int) -> None:
     reverse = Dag.checked(dag.before, [(b, a) for b, before in dag.before.items() for a in before])
     for name, task in sample.tasks.items():
         _check_walk(graph.tasks.blocks(task.id), dag, name, sample)
+        _check_walk(graph.tasks.dependents(task.id), dag, name, sample)
         _check_walk(graph.tasks.ancestors(task.id), reverse, name, sample)
 
 
@@ -222,6 +223,32 @@ def _check_walk(found: list[Related], dag: Dag, start: str, sample: Sample) -> N
     for related in found:
         task = sample.tasks[related.name]
         assert (related.id, related.state, related.region) == (task.id, task.state, "eu")
+
+
+def test_the_token_numbers_before_a_task_are_those_of_its_direct_predecessors(
+    graph: ArangoGraph,
+) -> None:
+    sample = Sample(graph, 1)
+    tasks = sample.tasks
+
+    found = graph.tasks.numbers_before([task.id for task in tasks.values()])
+
+    assert found == {
+        task.id: {tasks[p].id: tasks[p].token.number for p in sample.dag.before[name]}
+        for name, task in tasks.items()
+    }
+    assert graph.tasks.numbers_before([]) == {}
+
+
+def test_the_failed_tasks_of_a_region_come_newest_run_first(graph: ArangoGraph) -> None:
+    old, new, elsewhere = (
+        a_task("x", RunId(run), region=region, state=S.FAILED)
+        for run, region in (("run1", "eu"), ("run2", "eu"), ("run3", "us"))
+    )
+    put(graph, "tasks", [old, new, elsewhere, a_task("y", state=S.DONE)])
+
+    assert [t.id for t in graph.tasks.failed("eu", 9)] == [new.id, old.id]
+    assert [t.id for t in graph.tasks.failed("eu", 1)] == [new.id]
 
 
 def test_a_task_that_is_not_there_has_no_relations(graph: ArangoGraph) -> None:

@@ -24,6 +24,7 @@ from region_scheduler.domain.transitions import (
     answer,
     cancel,
     claim,
+    clear,
     complete,
     lose,
     record_verdict,
@@ -112,7 +113,7 @@ class Walk(RuleBasedStateMachine):
     def lose(self, choice: Any) -> None:
         self._try(lose, choice.choice(self.tokens[-3:]), "lease over", STAMP)
 
-    @rule(reason=st.sampled_from(["cancel", "cap"]))
+    @rule(reason=st.sampled_from(["cancel", "cap", "clear"]))
     def request_stop(self, reason: str) -> None:
         self._try(request_stop, reason, STAMP)
 
@@ -123,6 +124,10 @@ class Walk(RuleBasedStateMachine):
     @rule()
     def resume(self) -> None:
         self._try(resume, STAMP)
+
+    @rule(back=st.integers(0, 1))
+    def clear(self, back: int) -> None:
+        self._try(clear, self.task.submission - back, STAMP)
 
     @rule()
     def cancel(self) -> None:
