@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import typer
 from typer.exceptions import Abort, Exit, TyperException
@@ -19,7 +20,7 @@ from region_scheduler.cli import (
     tasks,
     zones,
 )
-from region_scheduler.cli.edge import INTERRUPTED, guarded
+from region_scheduler.cli.edge import guarded
 from region_scheduler.errors import InvalidInput
 
 PROGRAM = "region-scheduler"
@@ -67,19 +68,35 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    _refuse_blank(arguments)
     command = typer.main.get_command(build())
     try:
         code = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except Exit as ended:
         return ended.exit_code
-    except Abort:
-        return INTERRUPTED
+    except Abort as interrupted:
+        raise KeyboardInterrupt from interrupted
     except TyperException as refused:
         if refused.format_message().startswith("Usage:"):  # a group without a command asks for help
             typer.echo(refused.format_message())
             return 0
         raise _bad_usage(refused, arguments) from refused
     return code if isinstance(code, int) else 0
+
+
+def _refuse_blank(arguments: Sequence[str]) -> None:
+    """Go on unless something was typed that holds nothing: it must not mean `as if not typed`.
+
+    Raises:
+        InvalidInput: Names the option that it follows, if any.
+    """
+    for before, argument in pairwise(["", *arguments]):
+        name, equals, value = argument.partition("=")
+        is_option = name.startswith("--")
+        if not (value if is_option and equals else argument).strip():
+            field = name if is_option else before if before.startswith("-") else "command line"
+            expected = "give it a value, or leave it out"
+            raise InvalidInput(field=field, value=value if equals else argument, expected=expected)
 
 
 def _bad_usage(refused: TyperException, arguments: Sequence[str]) -> InvalidInput:

@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from region_scheduler.assembly.operator import Operator
+from region_scheduler.cli import close_on_interrupt
 from region_scheduler.cli.output import Output
-from region_scheduler.cli.watching import Glance, watch_until_ended
+from region_scheduler.cli.progress import Glance
+from region_scheduler.cli.watching import watch_until_ended
 from region_scheduler.config.load import load
 from region_scheduler.errors import OutcomeUnknown, Unavailable
 from region_scheduler.local import demo
@@ -35,6 +37,7 @@ def run(output: Output, state_dir: Path | None) -> int:
     """
     set_up_logging(level="error")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    close_on_interrupt()
     directory = state_dir or Path(tempfile.mkdtemp(prefix="region-scheduler-demo-"))
     is_ok = False
     try:
@@ -76,6 +79,7 @@ def _run(output: Output, directory: Path) -> bool:
                 operator,
                 [one.id for one, _ in submitted],
                 output,
+                None,
                 lambda seen: _answer(answers, seen),
             )
             timing = demo.Timing(began_at=began_at, up_at=up_at, ended_at=clock.monotonic())

@@ -7,9 +7,9 @@ import os
 import sys
 from collections.abc import Callable
 
+from region_scheduler.cli import interrupted
 from region_scheduler.errors import BrokenInvariant, RegionSchedulerError
 
-INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
 
@@ -29,7 +29,7 @@ def guarded(run: Callable[[], int], *, as_json: bool = False) -> int:
         said = f"invariant broken, please report it: {broken}"
         return _told("broken_invariant", said, broken.exit_code, as_json=as_json)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return interrupted(as_json=as_json)
     except BrokenPipeError:
         # Whoever read us has gone; nothing may be written at the interpreter's end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -44,5 +44,6 @@ def _told(code: str, message: str, exit_code: int, *, as_json: bool) -> int:
     line = " ".join(message.split())
     sys.stderr.write(f"region-scheduler: {line}\n")
     if as_json:
-        sys.stdout.write(json.dumps({"error": {"code": code, "message": line}}) + "\n")
+        value = {"ok": False, "error": {"code": code, "message": line}}
+        sys.stdout.write(json.dumps(value) + "\n")
     return exit_code

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from region_scheduler.cli import close_on_interrupt
+from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import TENANT_DEFAULT, Json, Regions, StateDir, Tenant, words
 from region_scheduler.cli.output import Output, print_line
 from region_scheduler.errors import InvalidInput, Rejected
@@ -90,7 +92,7 @@ def import_(
     ignores_dangling: Dangling = False,
     is_strict: Strict = False,
     is_read: Read = False,
-    regions: Regions = "",
+    regions: Regions = None,
     tenant: Tenant = TENANT_DEFAULT,
     state_dir: StateDir = None,
     as_json: Json = False,
@@ -105,7 +107,7 @@ def import_(
         is_dry=is_dry,
         is_submitted=is_submitted,
         key=key,
-        regions=words(regions),
+        regions=words(regions, "--regions"),
         tenant=tenant,
         state_dir=state_dir,
         leniency=Leniency(drops_self_loops, ignores_dangling, is_strict),
@@ -186,7 +188,7 @@ class _Wish:
             tenant=self.tenant,
             home_region=homes[0],
             regions=homes,
-            serves={target: at for target, at in serves.items() if at in homes},
+            serves=serves,
             limits=limits,
         )
         plan = plan_of_graph(graph.document(), options, graph.places)
@@ -218,15 +220,17 @@ class _Wish:
         return refusal.exit_code if refusal is not None else 0
 
     def _submit(self, result: Settled, bare: int, limits: Limits, output: Output) -> int:
+        from region_scheduler.cli.places import Placed, told
         from region_scheduler.cli.session import session
         from region_scheduler.domain.admission import body_digest
 
         with session(self.state_dir) as opened:
             known = opened.known_regions()
             key = self.key or opened.ids.new()
-            expand = partial(self._plan, result.graph, known, limits)
+            expand = Placed(partial(self._plan, result.graph, known, limits))
             digest = body_digest(_text(result.graph, Form.JSON).encode(), *self.regions)
             admitted = opened.admit(expand, self.tenant, key, digest)
+            regions = expand.regions(opened.graph, admitted.run)
         run = admitted.run
         for line in _asides(result, bare):
             print_line(line, is_aside=True)
@@ -239,7 +243,11 @@ class _Wish:
             "self_loops_dropped": result.self_loops_dropped,
             "dangling_ignored": result.dangling_ignored,
         }
-        output.result(value, lambda: [f"run {run.id}: {run.task_count} tasks"])
+        watch = Hints(self.state_dir).command("watch", run.id)
+        output.result(
+            value,
+            lambda: [f"run {run.id}: {told(run, regions)}", f"watch it with: {watch}"],
+        )
         return 0
 
     def _write(self, graph: FoundGraph, output: Output) -> None:
@@ -285,14 +293,16 @@ def _text(graph: FoundGraph, form: Form) -> str:
 
 def _replace(path: Path, text: str) -> None:
     """Write a whole file or none."""
+    close_on_interrupt()
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         reason = (error.strerror or str(error)).lower()
         raise InvalidInput(field="--out", value=str(path), expected=reason) from error
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _asides(result: Settled, bare: int) -> Iterator[str]:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from region_scheduler.errors import InvalidInput
+
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object as the last line of output.")
 ]
@@ -19,7 +21,8 @@ Region = Annotated[
 ]
 Tenant = Annotated[str, typer.Option("--tenant", help="Whose zones and runs.")]
 Regions = Annotated[
-    str, typer.Option("--regions", help="Target regions, with commas; the first is home.")
+    str | None,
+    typer.Option("--regions", help="Target regions, with commas; the first is home."),
 ]
 Pairs = Annotated[
     list[str] | None, typer.Option("--set", help="A parameter as key=value; may be repeated.")
@@ -32,6 +35,19 @@ TaskText = Annotated[str, typer.Argument(metavar="TASK", help="RUN/NAME, or a ta
 TENANT_DEFAULT = "acme"
 
 
-def words(text: str) -> list[str]:
-    """Return `a,b` as a list, blanks left out."""
-    return [word.strip() for word in text.split(",") if word.strip()]
+def words(text: str | None, option: str) -> list[str]:
+    """Return `a,b` as a list; none if the option was not given.
+
+    Raises:
+        InvalidInput: There is nothing between two commas, or a word comes twice.
+    """
+    if text is None:
+        return []
+    found = [word.strip() for word in text.split(",")]
+    if "" in found:
+        expected = "put one comma between two names, and none at either end"
+        raise InvalidInput(field=option, value=text, expected=expected)
+    for word in found:
+        if found.count(word) > 1:
+            raise InvalidInput(field=option, value=text, expected=f"name {word} once")
+    return found

@@ -20,7 +20,7 @@ Concurrency = Annotated[
 
 
 def up(
-    regions: Regions = "",
+    regions: Regions = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65000, help="First of its ports; 0 takes free ones.")
     ] = 0,
@@ -36,7 +36,7 @@ def up(
     from region_scheduler.runtime.system import SystemClock, UuidIds
 
     output = Output(as_json)
-    wanted = _checked(words(regions))
+    wanted = _checked(words(regions, "--regions"))
     settings = load().settings
     wish = Wish(
         state_dir=(state_dir or Path(settings.paths.state_dir)).absolute(),
@@ -82,7 +82,7 @@ def worker(
     from region_scheduler.cli.session import flags_for
 
     wanted = {
-        "pools": words(pool) if pool else None,
+        "pools": words(pool, "--pool") or None,
         "concurrency": concurrency,
         "kind": "threads" if has_threads else None,
     }

@@ -6,12 +6,24 @@ from typing import Annotated
 
 import typer
 
+from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import Json, RunText, StateDir
 from region_scheduler.cli.output import Output
 
 app = typer.Typer(help="Runs.", no_args_is_help=True)
 
-_COLUMNS = ["run", "name", "type", "state", "tasks", "done", "failed", "awaiting", "created_at"]
+_COLUMNS = [
+    "run",
+    "name",
+    "type",
+    "state",
+    "tasks",
+    "done",
+    "failed",
+    "awaiting",
+    "created_at",
+    "reason",
+]
 
 
 @app.command(name="list")
@@ -23,10 +35,13 @@ def list_runs(
     """List the newest runs."""
     from region_scheduler.cli.session import session
     from region_scheduler.cli.views import run_row
+    from region_scheduler.operations.waits import zone_waits
 
     with session(state_dir) as opened:
         graph = opened.graph
-        rows = [run_row(run, graph.tasks.state_counts(run.id)) for run in graph.runs.recent(limit)]
+        runs = graph.runs.recent(limit)
+        waits = zone_waits(graph, runs)
+        rows = [run_row(r, graph.tasks.state_counts(r.id), waits.get(r.id)) for r in runs]
     Output(as_json).items(rows, _COLUMNS, "there are no runs; `submit` makes one")
 
 
@@ -36,13 +51,15 @@ def show(run: RunText, state_dir: StateDir = None, as_json: Json = False) -> Non
     from region_scheduler.cli.session import session
     from region_scheduler.cli.views import by_region, run_lines, run_row
     from region_scheduler.operations.runs import find_run
+    from region_scheduler.operations.waits import zone_waits
 
     with session(state_dir) as opened:
         graph = opened.graph
         found = find_run(graph, run)
-        row = run_row(found, graph.tasks.state_counts(found.id))
+        wait = zone_waits(graph, [found]).get(found.id)
+        row = run_row(found, graph.tasks.state_counts(found.id), wait)
         tasks = graph.tasks.of_run(found.id)
-    value = {**row, "regions": by_region(tasks), "reason": found.reason, "trace": found.trace}
+    value = {**row, "regions": by_region(tasks), "trace": found.trace}
     Output(as_json).result(value, lambda: run_lines(row, tasks))
 
 
@@ -68,20 +85,32 @@ def watch(
     state_dir: StateDir = None,
     as_json: Json = False,
 ) -> int:
-    """Watch runs until they end: progress by region, what runs, what waits and why."""
+    """Watch runs until they end: progress by region, what runs, what waits and why.
+
+    Without a terminal it prints a line for each change, and ends with 3 as soon as nothing can go
+    on before a person decides.
+    """
     from region_scheduler.cli.session import session
-    from region_scheduler.cli.watching import watch_runs
+    from region_scheduler.cli.watching import is_live, watch_runs
     from region_scheduler.operations.runs import find_run
 
+    output = Output(as_json)
     with session(state_dir) as opened:
         graph = opened.graph
         found = [find_run(graph, run)] if run else graph.runs.unended()
-        return watch_runs(opened, [one.id for one in found], Output(as_json))
+        return watch_runs(
+            opened,
+            [one.id for one in found],
+            output,
+            Hints(state_dir),
+            is_person_awaited=is_live(output),
+        )
 
 
 def resume(run: RunText, state_dir: StateDir = None, as_json: Json = False) -> None:
     """Open the next round of a run that has ended: failed tasks again, nothing that is done."""
     from region_scheduler.cli.session import session
+    from region_scheduler.domain.states import RUN_COMPLETE, RunState
     from region_scheduler.operations.runs import find_run, resume_run
 
     with session(state_dir) as opened:
@@ -89,7 +118,12 @@ def resume(run: RunText, state_dir: StateDir = None, as_json: Json = False) -> N
         found = find_run(graph, run)
         again, moved = resume_run(graph, opened.settler, opened.auditor, opened.clock, found.id)
     names = [task.spec.name for task in moved]
+    told = f"run {again.id}, round {again.round}: {len(names)} tasks again"
+    if again.state in RUN_COMPLETE:
+        told = f"run {again.id} is {again.state}: nothing to do"
+    elif again.state is RunState.ADMITTED:
+        told = f"run {again.id}, round {again.round}: it is opened when the run has its zone"
     Output(as_json).result(
-        {"run": again.id, "round": again.round, "resumed": names},
-        lambda: [f"run {again.id}, round {again.round}: {len(names)} tasks again", *names],
+        {"run": again.id, "round": again.round, "state": again.state, "resumed": names},
+        lambda: [told, *names],
     )

@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from region_scheduler.cli import close_on_interrupt
+from region_scheduler.cli.hints import Hints
 from region_scheduler.errors import InvalidInput, Misconfigured
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def session(state_dir: Path | None = None, region: str | None = None) -> Iterato
     from region_scheduler.runtime.logs import set_up_logging
 
     set_up_logging(level="error")
+    close_on_interrupt()
     with ExitStack() as closing:
         yield Operator(settings_for(state_dir, region), closing)
 
@@ -83,7 +86,7 @@ def flags_for(state_dir: Path | None, region: str | None, more: Values | None = 
     if store and state_dir is None and (stack is None or stack.store != store):
         return typed
     if stack is None:
-        way_out = "start one with `region-scheduler up`, or set arango.url"
+        way_out = f"start one with `{Hints(state_dir).command('up')}`, or set arango.url"
         raise Misconfigured(problems=[f"there is no stack in {directory}: {way_out}"])
     name = settings.region or next(iter(stack.regions))
     if name not in stack.regions:

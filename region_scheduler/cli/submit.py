@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import (
     TENANT_DEFAULT,
     Json,
@@ -42,7 +43,7 @@ def submit(
     type_name: Annotated[
         str, typer.Option("--type", help="Create the zone first, of this type.")
     ] = "",
-    regions: Regions = "",
+    regions: Regions = None,
     pairs: Pairs = None,
     tenant: Tenant = TENANT_DEFAULT,
     is_simulated: Annotated[
@@ -69,7 +70,7 @@ def submit(
         raise InvalidInput(
             field="submit", value=zone or "", expected="name either a ZONE or a --graph FILE"
         )
-    wish = _Wish(zone, graph_file, type_name, words(regions), pairs or [], tenant)
+    wish = _Wish(zone, graph_file, type_name, words(regions, "--regions"), pairs or [], tenant)
     simulation = _simulation(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
         plan = wish.dry_plan(region_names(state_dir), simulation)
@@ -173,7 +174,7 @@ class _Wish:
             tenant=self.tenant,
             home_region=homes[0],
             regions=homes,
-            serves={target: at for target, at in serves.items() if at in homes},
+            serves=serves,
             is_simulated=time_scale is not None,
             time_scale=1.0 if time_scale is None else time_scale,
             limits=self.limits,
@@ -216,36 +217,39 @@ def _submit(
     state_dir: Path | None,
     output: Output,
 ) -> int:
+    from region_scheduler.cli.places import Placed, told
     from region_scheduler.cli.session import session
     from region_scheduler.cli.watching import watch_runs
 
+    hints = Hints(state_dir)
     with session(state_dir) as opened:
         known = opened.known_regions()
         if is_dry:
             _tell(output, wish.plan(opened, known, time_scale), wish.limits)
             return 0
         key = key or opened.ids.new()
-        expand = partial(wish.plan, opened, known, time_scale)
+        expand = Placed(partial(wish.plan, opened, known, time_scale))
         admitted = opened.admit(expand, wish.tenant, key, wish.digest(time_scale))
         run = admitted.run
+        regions = expand.regions(opened.graph, run)
         if is_waiting:
-            output.note(f"run {run.id}: {run.task_count} tasks over {', '.join(run.regions)}")
-            return watch_runs(opened, [run.id], output, is_person_awaited=False)
+            output.note(f"run {run.id}: {told(run, regions)}")
+            return watch_runs(opened, [run.id], output, hints, is_person_awaited=False)
     value = {
         "run": run.id,
         "key": key,
         "is_repeat": admitted.is_repeat,
         "name": run.name,
         "tasks": run.task_count,
-        "regions": list(run.regions),
+        "regions": regions,
         "state": run.state,
     }
     again = " (as before: the key was used already)" if admitted.is_repeat else ""
     output.result(
         value,
         lambda: [
-            f"run {run.id}{again}: {run.task_count} tasks over {', '.join(run.regions)}",
-            f"watch it with: region-scheduler watch {run.id}",
+            f"run {run.id}{again}: {told(run, regions)}",
+            f"watch it with: {hints.command('watch', run.id)}",
         ],
     )
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import Json, Pairs, RunText, StateDir, TaskText
 from region_scheduler.cli.output import Output
 from region_scheduler.errors import InvalidInput
@@ -23,7 +24,7 @@ Comment = Annotated[str, typer.Option("--comment", help="Kept with the answer.")
 @app.command(name="list")
 def list_tasks(
     run: RunText,
-    state: Annotated[str, typer.Option("--state", help="Only these, with commas.")] = "",
+    state: Annotated[str | None, typer.Option("--state", help="Only these, with commas.")] = None,
     state_dir: StateDir = None,
     as_json: Json = False,
 ) -> None:
@@ -31,10 +32,13 @@ def list_tasks(
     from region_scheduler.cli.session import session
     from region_scheduler.cli.views import states_of, task_row
     from region_scheduler.operations.runs import find_run
+    from region_scheduler.operations.waits import with_reasons
 
     states = states_of(state)
     with session(state_dir) as opened:
-        found = opened.graph.tasks.of_run(find_run(opened.graph, run).id, states)
+        graph = opened.graph
+        whole = find_run(graph, run)
+        found = with_reasons(graph, whole, graph.tasks.of_run(whole.id, states))
     rows = sorted((task_row(task) for task in found), key=lambda row: row["name"])
     columns = ["name", "state", "region", "runner", "attempt", "reason"]
     Output(as_json).items(rows, columns, "no task is in that state" if state else "no tasks")
@@ -46,9 +50,14 @@ def show(task: TaskText, state_dir: StateDir = None, as_json: Json = False) -> N
     from region_scheduler.cli.session import session
     from region_scheduler.cli.views import task_lines
     from region_scheduler.operations.runs import find_task
+    from region_scheduler.operations.waits import with_reasons
 
     with session(state_dir) as opened:
-        found = find_task(opened.graph, task)
+        graph = opened.graph
+        found = find_task(graph, task)
+        runs = [run for run in graph.runs.read([found.run]) if run is not None]
+        for run in runs:
+            (found,) = with_reasons(graph, run, [found])
     Output(as_json).result({"task": found}, lambda: task_lines(found))
 
 
@@ -186,7 +195,8 @@ def _answer(
         found = find_task(opened.graph, text)
         fitting = _VERB_OF.get(found.spec.runner, verb)
         if verb != fitting:
-            told = f"what it waits for is given by `tasks {fitting}`"
+            command = Hints(state_dir).command("tasks", fitting, text)
+            told = f"what it waits for is given by `{command}`"
             raise InvalidInput(field="TASK", value=found.spec.name, expected=told)
         task = give_answer(
             opened.graph,

@@ -12,16 +12,17 @@ from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.errors import InvalidInput
+from region_scheduler.operations.waits import ZoneWait
 
 
-def states_of(text: str) -> list[TaskState]:
+def states_of(text: str | None) -> list[TaskState]:
     """Return the task states that `a,b` names.
 
     Raises:
         InvalidInput: One is none.
     """
     known = {state.value: state for state in TaskState}
-    found = words(text)
+    found = words(text, "--state")
     for word in found:
         if word not in known:
             expected = f"states are {', '.join(known)}"
@@ -29,7 +30,7 @@ def states_of(text: str) -> list[TaskState]:
     return [known[word] for word in found]
 
 
-def run_row(run: Run, counts: Mapping[TaskState, int]) -> dict[str, Any]:
+def run_row(run: Run, counts: Mapping[TaskState, int], wait: ZoneWait | None) -> dict[str, Any]:
     """Return what a list says of a run."""
     finished = counts.get(TaskState.DONE, 0) + counts.get(TaskState.SKIPPED, 0)
     return {
@@ -43,6 +44,7 @@ def run_row(run: Run, counts: Mapping[TaskState, int]) -> dict[str, Any]:
         "failed": counts.get(TaskState.FAILED, 0),
         "awaiting": counts.get(TaskState.AWAITING, 0),
         "round": run.round,
+        "reason": str(wait) if wait else run.reason,
         "home_region": run.home_region,
         "created_at": run.created_at,
         "ended_at": run.ended_at,
@@ -63,6 +65,12 @@ def task_row(task: Task) -> dict[str, Any]:
     }
 
 
+def answer_words(run: str, task: Task) -> list[str]:
+    """Return the command with which a person answers an awaiting task of a run."""
+    verb = "answer" if task.spec.runner == "external-wait" else "approve"
+    return ["tasks", verb, f"{run}/{task.spec.name}"]
+
+
 def by_region(tasks: Iterable[Task]) -> list[dict[str, Any]]:
     """Return how many tasks are in each state, a row a region."""
     counts: dict[str, Counter[str]] = {}
@@ -78,6 +86,7 @@ def run_lines(row: Mapping[str, Any], tasks: Sequence[Task]) -> list[str]:
     lines = [
         f"run {row['run']}: {row['name']}" + (f" ({row['type']})" if row["type"] else ""),
         f"{row['state']}, round {row['round']}, {row['done']} of {row['tasks']} tasks done",
+        *([row["reason"]] if row["reason"] else []),
         "",
         *table(regions, ["region", *states]),
     ]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import (
     TENANT_DEFAULT,
     Json,
@@ -58,7 +59,7 @@ def graph(
     if form not in GRAPH_FORMS:
         expected = f"give one of {', '.join(GRAPH_FORMS)}"
         raise InvalidInput(field="--format", value=form, expected=expected)
-    typer.echo(graph_text(preview(name, words(regions)), form))
+    typer.echo(graph_text(preview(name, words(regions, "--regions")), form))
 
 
 @app.command()
@@ -66,7 +67,7 @@ def order(name: TypeName, regions: Regions = PREVIEW_REGIONS, as_json: Json = Fa
     """Print the steps of a type in topological order, by wave."""
     from region_scheduler.catalog.describe import preview, wave_lines, waves
 
-    plan = preview(name, words(regions))
+    plan = preview(name, words(regions, "--regions"))
     Output(as_json).result({"items": waves(plan)}, lambda: wave_lines(plan))
 
 
@@ -74,7 +75,7 @@ def order(name: TypeName, regions: Regions = PREVIEW_REGIONS, as_json: Json = Fa
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Unique within the tenant.")],
     type_name: Annotated[str, typer.Option("--type", help="Zone type.")],
-    regions: Regions = "",
+    regions: Regions = None,
     pairs: Pairs = None,
     tenant: Tenant = TENANT_DEFAULT,
     state_dir: StateDir = None,
@@ -88,14 +89,20 @@ def create(
     with session(state_dir) as opened:
         known = opened.known_regions()
         checked = checked_zone(
-            known, name, type_name, words(regions), pairs or [], tenant, opened.clock.now()
+            known,
+            name,
+            type_name,
+            words(regions, "--regions"),
+            pairs or [],
+            tenant,
+            opened.clock.now(),
         )
         zone = create_zone(opened.graph, opened.auditor, checked)
     Output(as_json).result(
         {"zone": zone},
         lambda: [
             f"zone {zone.name} ({zone.zone_type}) of {zone.tenant} over {', '.join(zone.regions)}",
-            f"provision it with: region-scheduler submit {zone.name}",
+            f"provision it with: {Hints(state_dir, tenant).of_tenant('submit', zone.name)}",
         ],
     )
 

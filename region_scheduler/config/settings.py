@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.errors import Misconfigured
@@ -30,8 +31,7 @@ def _pairs(value: Any) -> Any:
     return value
 
 
-_NAME: Final = "[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?"
-Name = Annotated[str, Field(pattern=f"^{_NAME}$")]
+Name = Annotated[str, Field(pattern=f"^{QUEUE_NAME}$")]
 """A region or pool: it becomes part of queue names and file names."""
 Names = Annotated[tuple[Name, ...], BeforeValidator(_split)]
 Peers = Annotated[dict[Name, str], BeforeValidator(_pairs)]
@@ -147,7 +147,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    region: Annotated[str, Field(pattern=f"^({_NAME})?$")] = ""
+    region: Annotated[str, Field(pattern=f"^({QUEUE_NAME})?$")] = ""
     regions: Names = ()
     peers: Peers = {}
     signing_key: SecretStr = _NO_SECRET

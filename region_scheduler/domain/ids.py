@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NewType
+from typing import Final, NewType
 
 RunId = NewType("RunId", str)
 TaskId = NewType("TaskId", str)
@@ -12,6 +12,9 @@ Incarnation = NewType("Incarnation", str)
 """`<instance>:<incarnation>`: one life of one process."""
 ClaimId = NewType("ClaimId", str)
 ReceiptId = NewType("ReceiptId", str)
+
+QUEUE_NAME: Final = "[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?"
+"""Pattern of a region or pool: it becomes part of queue names and file names."""
 
 NO_CLAIM = ClaimId("")
 NO_RECEIPT = ReceiptId("")

@@ -11,7 +11,7 @@ from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.rework import Rework
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import SCHEMA, Json
-from region_scheduler.errors import LostRace
+from region_scheduler.errors import IllegalMove, LostRace
 
 
 class RunMode(StrEnum):
@@ -166,10 +166,10 @@ def reopened(run: Run) -> Run:
     It stays `admitted`, and cannot end, until `opened` says that its tasks are moved.
 
     Raises:
-        LostRace: The run has not ended, or was refused for good.
+        IllegalMove: The run has not ended, or was refused for good.
     """
     if run.state not in RUN_ENDED or run.state is RunState.REFUSED:
-        raise LostRace(thing=f"run {run.id}", winner=f"nobody: it is {run.state}")
+        raise IllegalMove(thing=f"run {run.id}", current=run.state.value, target="a further round")
     return replace(run, state=RunState.ADMITTED, round=run.round + 1, ended_at=None, reason="")
 
 

@@ -86,3 +86,5 @@ class RunState(StrEnum):
 RUN_ENDED: Final = frozenset(
     {RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.PLANNED, RunState.REFUSED}
 )
+RUN_COMPLETE: Final = frozenset({RunState.DONE, RunState.PLANNED})
+"""Ended with every task done or skipped: nothing is left to resume."""

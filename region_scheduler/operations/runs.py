@@ -8,7 +8,7 @@ from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.run import Run, reopened
-from region_scheduler.domain.states import FINAL, RunState, TaskState
+from region_scheduler.domain.states import FINAL, RUN_COMPLETE, RunState, TaskState
 from region_scheduler.domain.task import Json, Task
 from region_scheduler.domain.transitions import Stamp
 from region_scheduler.errors import InvalidInput, NotFound
@@ -69,20 +69,24 @@ def resume_run(
 
     Returns:
         The run, and the tasks that were moved. If another run has the zone, or an answer was lost
-        on the way, the run is `admitted` and the reconciler opens the round.
+        on the way, the run is `admitted` and the reconciler opens the round. A run that ended with
+        nothing left to do comes back as it is.
 
     Raises:
-        LostRace: The run has not ended.
+        IllegalMove: The run has not ended.
         Unavailable, OutcomeUnknown: Call again.
     """
+    (found,) = graph.runs.read([run_id])
+    if found is not None and found.state in RUN_COMPLETE:
+        return found, []
     auditor.record("runs.resume", run_id)
     run = commit_one(graph.runs, Change(run_id, _reopened_once))
     return open_round(graph, settler, run, Stamp(auditor.actor, clock.now()))
 
 
 def _reopened_once(run: Run) -> Run:
-    """Begin a round, unless one is begun: then this call helps to open it."""
-    return run if run.state is RunState.ADMITTED else reopened(run)
+    """Begin a round, unless one is begun (this call helps to open it) or there is nothing left."""
+    return run if run.state in {RunState.ADMITTED, *RUN_COMPLETE} else reopened(run)
 
 
 def give_answer(

@@ -21,7 +21,7 @@ from region_scheduler.domain.task import (
     ExitKind,
     RetryPolicy,
 )
-from region_scheduler.errors import LostRace
+from region_scheduler.errors import IllegalMove
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.operations.runs import give_answer, resume_run
 from region_scheduler.simulation.steps import Crash
@@ -118,13 +118,15 @@ def test_resume_called_twice_opens_one_round(world: World) -> None:
 
     again, moved = resumed(world, run)
     assert (again.state, again.round, [t.spec.name for t in moved]) == (RunState.RUNNING, 2, ["a"])
-    with pytest.raises(LostRace):
+    with pytest.raises(IllegalMove):
         resumed(world, run)
 
     world.fast_path()
     assert state_of(world, run) is RunState.DONE
-    with_end = resumed(world, run)[0]
-    assert (with_end.state, with_end.round) == (RunState.DONE, 3)
+    audited = len(graph_of(world).audit.recent(100))
+    with_end, moved = resumed(world, run)
+    assert (with_end.state, with_end.round, moved) == (RunState.DONE, 2, [])
+    assert len(graph_of(world).audit.recent(100)) == audited
 
 
 @pytest.mark.usefixtures("zone")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from region_scheduler.domain.task import Json
 from region_scheduler.errors import InvalidInput
 
 E = TypeVar("E", bound=StrEnum)
+NUMBER_MAX = 1e9  # as seconds it is 31 years
 _WHOLE_MAX = 2**53
 _SHOWN_MAX = 80
 
@@ -57,14 +57,14 @@ def a_text(value: object, place: str, *, may_be_empty: bool = False) -> str:
 
 
 def a_number(value: object, place: str, *, is_above_zero: bool = False) -> float:
-    """Return a finite number of at least 0.
+    """Return a number of at least 0, small enough to be added to any date of this century.
 
     Raises:
         InvalidInput: It is something else, or 0 where it may not be.
     """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value < 0:  # type: ignore[operator,arg-type]
-        raise refused(place, value, "a number of at least 0 is needed here")
+    if not is_number or not 0 <= value <= NUMBER_MAX:  # type: ignore[operator]
+        raise refused(place, value, f"a number of at least 0 and at most {NUMBER_MAX:g} is needed")
     if is_above_zero and not value:
         raise refused(place, value, "it must be above 0")
     return float(value)  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ docs/submission-schema.md describes it; submission.schema.json says the same to 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -36,6 +38,10 @@ TOP_KEYS: Final = frozenset(
     " module_paths".split()
 )
 _LOOKED_AT_TOGETHER: Final = 200
+_WHOLE_MIN: Final = -(2**63)
+_WHOLE_MAX: Final = 2**64 - 1
+_DIGITS_MAX: Final = 20  # of either bound, with its sign
+_MANY_DIGITS: Final = re.compile(rb"\d{19}")
 _HANDED_ON: Final = ("licence", "oddities", "module_paths")
 
 
@@ -68,16 +74,31 @@ def parsed(body: bytes, place: str, limits: Limits = LIMITS) -> Json:
     """Return the JSON document in `body`.
 
     Raises:
-        InvalidInput: It is too big, or not JSON; says where.
+        InvalidInput: It is too big, not JSON, or holds a whole number beyond 64 bits; says where.
     """
     if len(body) > limits.body_bytes_max:
         told = f"at most {limits.body_bytes_max} bytes are read (limit body_bytes_max)"
         raise refused(place, f"{len(body)} bytes", told)
     try:
-        return orjson.loads(body)
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         told = f"not JSON: line {error.lineno}, column {error.colno}: {error.msg.lower()}"
         raise refused(place, "", told) from error
+    if _MANY_DIGITS.search(body):
+        _refuse_huge(body, place)
+    return document
+
+
+def _refuse_huge(body: bytes, place: str) -> None:
+    """Refuse whole numbers that the parser would round to something else without a word."""
+
+    def whole(digits: str) -> int:
+        if len(digits) > _DIGITS_MAX or not _WHOLE_MIN <= int(digits) <= _WHOLE_MAX:
+            told = "a whole number has at most 64 bits here: make it a text, or a smaller one"
+            raise refused(place, digits, told)
+        return int(digits)
+
+    json.loads(body, parse_int=whole)
 
 
 def found_in(document: Json, limits: Limits = LIMITS) -> FoundGraph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,8 @@ from region_scheduler.admission.importers.fields import (
     refused,
     texts,
 )
+from region_scheduler.admission.rules import RUNNERS
+from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.task import (
     Json,
     LockNeed,
@@ -78,7 +81,8 @@ def task_of(
     allowed = _allowed(fields, place, options)
     target = a_text(fields.get("region", ""), f"{place}.region", may_be_empty=True)
     is_simulated = options.time_scale is not None
-    loss = fields.get("on_loss", _LOSS_OF_RUNNER.get(runner, OnLoss.INSPECT))
+    on_loss = fields.get("on_loss", _LOSS_OF_RUNNER.get(runner, OnLoss.INSPECT))
+    loss = a_choice(on_loss, f"{place}.on_loss", OnLoss)
     for key, value in an_object(fields.get("labels", {}), f"{place}.labels").items():
         a_text(value, f"{place}.labels.{key}", may_be_empty=True)
     cap_s = a_number(fields.get("cap_s", _CAP_S), f"{place}.cap_s", is_above_zero=True)
@@ -91,9 +95,9 @@ def task_of(
         allowed_regions=allowed,
         is_pinned="regions" in fields and len(allowed) == 1,
         target_region=target,
-        pool=a_text(fields.get("pool", "default"), f"{place}.pool"),
+        pool=_pool(fields, place),
         locks=_locks(fields, place, options),
-        on_loss=OnLoss.RETRY if is_simulated else a_choice(loss, f"{place}.on_loss", OnLoss),
+        on_loss=OnLoss.RETRY if is_simulated else loss,
         is_irreversible=_flag(fields, "is_irreversible", place),
         cap_s=_simulated_cap(cap_s, inputs) if is_simulated else cap_s,
         expected_s=expected_s,
@@ -112,6 +116,9 @@ def _work(
 ) -> tuple[str, Mapping[str, Json]]:
     runner = a_text(fields.get("runner", ""), f"{place}.runner", may_be_empty=True)
     inputs = an_object(fields.get("inputs", {}), f"{place}.inputs")
+    if runner and runner not in RUNNERS:
+        told = f"there are {', '.join(sorted(RUNNERS))}"
+        raise refused(f"{place}.runner", runner, told)
     if options.time_scale is not None:
         return "simulate", {"duration_s": expected_s * options.time_scale}
     if not runner:
@@ -207,6 +214,14 @@ def _condition(fields: Mapping[str, Any], place: str) -> tuple[Mapping[str, Json
         an_object(assertion, f"{place}[{n}]", ASSERTION_KEYS, needed=("path", "op"))
         for n, assertion in enumerate(a_list(fields.get("condition", []), place))
     )
+
+
+def _pool(fields: Mapping[str, Any], place: str) -> str:
+    pool = a_text(fields.get("pool", "default"), f"{place}.pool")
+    if not re.fullmatch(QUEUE_NAME, pool):
+        told = "small letters, digits and inner hyphens, at most 40, as workers name their pools"
+        raise refused(f"{place}.pool", pool, told)
+    return pool
 
 
 def _flag(fields: Mapping[str, Any], key: str, place: str) -> bool:

@@ -132,10 +132,22 @@ BAD = [
     (["submit", "--graph", "typo.json", "--dry-run", "--simulate"], 2, "nodes[0].runtime"),
     (["submit", "--graph", "loop.json", "--dry-run", "--simulate"], 2, "depends on itself"),
     (["submit", "--graph", "no.json", "--dry-run", "--time-scale", "-1"], 2, "--time-scale"),
+    (["submit", "--graph", "huge.json", "--dry-run", "--simulate"], 2, "64 bits"),
+    (["submit", "--graph", "runner.json", "--dry-run", "--simulate"], 2, "nodes[0].runner"),
+    (["submit", "--graph", "far.json", "--dry-run", "--regions", "eu-west"], 2, "us-east"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--regions", ","], 2, "--regions: ','"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--regions", ""], 2, "--regions: ''"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--regions="], 2, "--regions: ''"),
+    (["submit", "z", "--type", "aws-soc2", "--dry-run", "--key", " "], 2, "--key: ' '"),
+    (["zones", "order", "aws-soc2", "--regions", "eu-west,eu-west"], 2, "eu-west once"),
+    (["up", "--regions", "eu-west,"], 2, "--regions: 'eu-west,'"),
+    (["worker", "--pool", "a,,b"], 2, "--pool: 'a,,b'"),
+    (["tasks", "list", "r", "--state", ","], 2, "--state: ','"),
+    (["watch", ""], 2, "command line: ''"),
     (["runs", "list"], 78, "no stack"),
     (["up", "--regions", "Mars!"], 2, "--regions"),
     (["worker"], 78, "no stack"),
-    (["doctor", "--state-dir", "nowhere"], 78, "nowhere"),
+    (["doctor", "--state-dir", "nowhere"], 78, "up --state-dir nowhere`"),
     (["frobnicate"], 2, "frobnicate"),
 ]
 
@@ -153,6 +165,15 @@ def test_bad_input_is_one_clear_line(
     (tmp_path / "loop.json").write_text(
         '{"name": "x", "nodes": [{"id": "a"}], "edges": [["a", "a"]]}'
     )
+    nodes = {
+        "huge": {"id": "a", "inputs": {"n": 10**30}},
+        "runner": {"id": "a", "runner": "nothing"},
+        "far": {"id": "a", "runner": "simulate", "region": "us-east"},
+    }
+    for name, node in nodes.items():
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"name": "x", "nodes": [node], "edges": []})
+        )
     before = sorted(path.name for path in tmp_path.iterdir())
 
     ended = cli(*arguments, cwd=tmp_path)
@@ -163,6 +184,43 @@ def test_bad_input_is_one_clear_line(
     assert told in line
     assert ended.stdout == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+INTERRUPTED_AT_IMPORT = """
+import os, signal, sys
+from region_scheduler.cli import main
+left = int(sys.argv.pop(1))
+
+def interrupt(event, arguments):
+    global left
+    if event == "import":
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(interrupt)
+main()
+"""
+"""Press Ctrl-C at the import of the given number."""
+
+
+@pytest.mark.parametrize("number", [2, 5, 20, 60, 100, 150, 200])
+def test_an_interrupt_at_any_time_is_one_line_and_one_object(tmp_path: Path, number: int) -> None:
+    (tmp_path / "g.json").write_text('{"name": "x", "nodes": [{"id": "a"}], "edges": []}')
+    command = ["submit", "--graph", "g.json", "--simulate", "--dry-run", "--json"]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT_IMPORT, str(number), *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (130, "region-scheduler: interrupted\n")
+    (line,) = ended.stdout.splitlines()
+    assert json.loads(line)["ok"] is False
 
 
 def test_a_refusal_is_an_object_too(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from region_scheduler.cli.edge import INTERRUPTED, guarded
+from region_scheduler.cli import INTERRUPTED
+from region_scheduler.cli.edge import guarded
 from region_scheduler.cli.output import Output, table
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Token
@@ -95,5 +96,6 @@ def test_a_program_is_told_of_an_error_by_its_code(capsys: Captured) -> None:
     guarded(fail, as_json=True)
 
     said = json.loads(capsys.readouterr().out)
-    assert said == {"error": {"code": "not_found", "message": "run 'x' does not exist"}}
+    error = {"code": "not_found", "message": "run 'x' does not exist"}
+    assert said == {"ok": False, "error": error}
     assert issubclass(NotFound, RegionSchedulerError)

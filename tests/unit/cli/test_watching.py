@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from region_scheduler.cli.watching import Glance, closing, progress_rows, waiting_lines
+from region_scheduler.cli.hints import Hints
+from region_scheduler.cli.progress import (
+    Glance,
+    change_lines,
+    closing,
+    progress_rows,
+    waiting_lines,
+)
 from region_scheduler.domain.ids import RunId, task_id
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import Task, TaskSpec
+from region_scheduler.operations.waits import ZoneWait
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 RUN = Run(
@@ -78,7 +87,7 @@ def test_people_come_first_among_what_waits() -> None:
     [
         ([TaskState.DONE, TaskState.PENDING], "approval", True),
         ([TaskState.DONE, TaskState.PENDING], "terraform", True),
-        ([TaskState.DONE], "external-wait", False),
+        ([TaskState.DONE], "external-wait", True),
         ([TaskState.RUNNING], "approval", False),
         ([TaskState.READY], "approval", False),
         ([TaskState.IN_DOUBT], "approval", False),
@@ -93,13 +102,57 @@ def test_a_person_is_due_when_nothing_else_can_move(
 
 
 def test_the_end_says_what_failed_and_who_is_waited_for() -> None:
-    seen = glance(task("a", TaskState.FAILED), task("b", TaskState.AWAITING))
+    event = task("c d", TaskState.AWAITING, runner="external-wait")
+    seen = glance(task("a", TaskState.FAILED), task("b", TaskState.AWAITING), event)
 
-    assert list(closing(seen)) == [
+    assert list(closing(seen, Hints(Path("my stack")))) == [
         "blue: running, 0 of 4 tasks done",
         "  failed: a",
-        "  waits for you: region-scheduler tasks approve r1/b",
+        "  waits for you: region-scheduler tasks approve r1/b --state-dir 'my stack'",
+        "  waits for you: region-scheduler tasks answer 'r1/c d' --state-dir 'my stack'",
     ]
+
+
+def test_a_failed_run_says_how_it_goes_on() -> None:
+    seen = glance(task("a", TaskState.FAILED), run=replace(RUN, state=RunState.FAILED))
+
+    assert list(closing(seen, Hints()))[-1].endswith(": region-scheduler resume r1")
+
+
+def test_every_change_is_told_in_a_line_with_what_runs_and_what_waits() -> None:
+    seen = glance(
+        task("a", TaskState.DONE),
+        task("b", TaskState.RUNNING, "us"),
+        task("lock", TaskState.READY),
+        task("later", TaskState.PENDING),
+        task("c", TaskState.AWAITING),
+        task("d", TaskState.FAILED),
+    )
+
+    assert change_lines(seen, Hints()) == [
+        "blue: 1 of 4 done; running b in us; 1 ready (why lock); 1 wait for the steps before them",
+        "c: why c",
+        "d: why d",
+        "waits for you: region-scheduler tasks approve r1/c",
+    ]
+    assert change_lines(seen, None)[-1] == "d: why d"
+
+
+def test_a_run_without_its_zone_says_who_has_it() -> None:
+    wait = ZoneWait("blue", RunId("r0"), 2)
+    seen = replace(glance(task("a", TaskState.PENDING)), waits={RUN.id: wait})
+    told = "blue: 0 of 4 done; waits for zone blue, held by run r0, round 2"
+
+    assert change_lines(seen, Hints()) == [told]
+    assert waiting_lines(seen) == ["blue: waits for zone blue, held by run r0, round 2"]
+
+
+def test_a_person_is_due_too_where_the_holder_of_the_zone_waits_for_one() -> None:
+    holders = replace(task("w", TaskState.AWAITING), run=RunId("r0"))
+    seen = replace(glance(task("a", TaskState.PENDING)), tasks=[holders])
+
+    assert seen.awaits_person
+    assert list(closing(seen, Hints()))[1].endswith("tasks approve r0/w")
 
 
 def test_runs_have_ended_when_all_have() -> None:

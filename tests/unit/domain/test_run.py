@@ -21,7 +21,7 @@ from region_scheduler.domain.run import (
     zone_taken,
 )
 from region_scheduler.domain.states import FINAL, RUN_ENDED, SATISFYING, RunState, TaskState
-from region_scheduler.errors import LostRace
+from region_scheduler.errors import IllegalMove, LostRace
 from tests.unit.domain.samples import AT
 
 S = TaskState
@@ -125,7 +125,7 @@ def test_only_an_ended_run_opens_again(state: RunState) -> None:
         assert (after.state, after.round, after.ended_at) == (RunState.ADMITTED, 2, None)
         assert after.reason == ""
     else:
-        with pytest.raises(LostRace):
+        with pytest.raises(IllegalMove, match=f"cannot go from {state} to a further round"):
             reopened(run)
 
 

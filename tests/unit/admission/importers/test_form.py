@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -113,12 +113,14 @@ BAD: list[tuple[list[Any], Any, str]] = [
     (["nodes", 1, "labels"], [], "nodes[1].labels"),
     (["nodes", 1, "labels", "x"], 1, "nodes[1].labels.x"),
     (["nodes", 1, "runner"], 1, "nodes[1].runner"),
+    (["nodes", 1, "runner"], "nothing", "nodes[1].runner"),
     (["nodes", 1, "inputs"], [], "nodes[1].inputs"),
     (["nodes", 1, "region"], 1, "nodes[1].region"),
     (["nodes", 1, "regions"], "us-east", "nodes[1].regions"),
     (["nodes", 1, "regions"], [], "nodes[1].regions"),
     (["nodes", 1, "regions"], [""], "nodes[1].regions[0]"),
     (["nodes", 1, "pool"], "", "nodes[1].pool"),
+    (["nodes", 1, "pool"], "Not/a pool", "nodes[1].pool"),
     (["nodes", 1, "locks"], {}, "nodes[1].locks"),
     (["nodes", 1, "locks", 0], "x", "nodes[1].locks[0]"),
     (["nodes", 1, "locks", 0, "resource"], "", "nodes[1].locks[0].resource"),
@@ -134,6 +136,8 @@ BAD: list[tuple[list[Any], Any, str]] = [
     (["nodes", 1, "priority"], 1.5, "nodes[1].priority"),
     (["nodes", 1, "priority"], 2**54, "nodes[1].priority"),
     (["nodes", 1, "delay_tolerance_s"], -1, "nodes[1].delay_tolerance_s"),
+    (["nodes", 1, "delay_tolerance_s"], 2e9, "nodes[1].delay_tolerance_s"),
+    (["nodes", 1, "cap_s"], 2e9, "nodes[1].cap_s"),
     (["nodes", 1, "on_loss"], "ignore", "nodes[1].on_loss"),
     (["nodes", 1, "cap_s"], 0, "nodes[1].cap_s"),
     (["nodes", 1, "runtime_s"], "4", "nodes[1].runtime_s"),
@@ -225,7 +229,7 @@ def test_the_page_tells_every_limit_and_runner() -> None:
         assert f"| `{limit.name}` | {getattr(LIMITS, limit.name):,} |" in PAGE
     for runner in RUNNERS:
         assert f"`{runner}`" in PAGE
-        assert runner in SCHEMA["$defs"]["node"]["properties"]["runner"]["description"]
+        assert runner in SCHEMA["$defs"]["node"]["properties"]["runner"]["enum"]
 
 
 def test_the_example_of_the_page_is_admissible() -> None:
@@ -239,6 +243,29 @@ def test_the_example_of_the_page_is_admissible() -> None:
 def test_what_is_no_json_is_refused_with_its_place(body: bytes) -> None:
     with pytest.raises(InvalidInput, match=r"x\.json: .* not JSON: line 1, column \d+"):
         parsed(body, "x.json")
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**30])
+@pytest.mark.parametrize("depth", [1, 900])
+def test_a_number_that_would_be_rounded_is_refused(number: int, depth: int) -> None:
+    body = b'{"a":' * depth + str(number).encode() + b"}" * depth
+
+    with pytest.raises(InvalidInput, match=rf"x\.json: '{number}' .* 64 bits"):
+        parsed(body, "x.json")
+
+
+def test_what_fits_into_64_bits_is_kept() -> None:
+    body = b'[18446744073709551615, -9223372036854775808, 1.000000000000000000000001, "1%030d"]' % 0
+
+    assert parsed(body, "x.json") == [2**64 - 1, -(2**63), 1.0, "1" + "0" * 30]
+
+
+@pytest.mark.parametrize(("key", "value"), [("runner", "nothing"), ("on_loss", "ignore")])
+def test_a_simulation_hides_no_mistake(key: str, value: str) -> None:
+    simulated = replace(OPTIONS, is_simulated=True)
+
+    with pytest.raises(InvalidInput, match=rf"nodes\[0\]\.{key}: '{value}'"):
+        admissible(a_document(a_node(**{key: value})), simulated)
 
 
 def test_json_of_any_depth_is_no_fault_of_ours() -> None:
