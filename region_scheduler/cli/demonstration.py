@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shutil
 import signal
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 from region_scheduler.assembly.operator import Operator
 from region_scheduler.cli import close_on_interrupt
+from region_scheduler.cli.edge import keep_private
 from region_scheduler.cli.output import Output
 from region_scheduler.cli.progress import Glance
 from region_scheduler.cli.watching import watch_until_ended
 from region_scheduler.config.load import load
 from region_scheduler.errors import OutcomeUnknown, Unavailable
 from region_scheduler.local import demo
+from region_scheduler.local.leftovers import demo_directory, remove_dead_demos
 from region_scheduler.local.stack import store_of
 from region_scheduler.local.up import LocalStack, Wish
 from region_scheduler.runtime.logs import set_up_logging
@@ -37,8 +38,10 @@ def run(output: Output, state_dir: Path | None) -> int:
     """
     set_up_logging(level="error")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    keep_private()
     close_on_interrupt()
-    directory = state_dir or Path(tempfile.mkdtemp(prefix="region-scheduler-demo-"))
+    remove_dead_demos(output.note)
+    directory = state_dir or demo_directory()
     is_ok = False
     try:
         is_ok = _run(output, directory.absolute())
@@ -63,8 +66,8 @@ def _run(output: Output, directory: Path) -> bool:
     )
     stack = LocalStack(wish, clock, ids, output.note)
     output.note(f"starting {', '.join(stack.stack.regions)} in {directory}")
-    stack.start()
     try:
+        stack.start()
         up_at = clock.monotonic()
         for line in stack.lines():
             output.note(str(line))

@@ -13,6 +13,11 @@ from region_scheduler.errors import BrokenInvariant, RegionSchedulerError
 _BROKEN_PIPE = 141
 
 
+def keep_private() -> None:
+    """Have everything that this process and its children write be for its owner's eyes only."""
+    os.umask(0o077)
+
+
 def guarded(run: Callable[[], int], *, as_json: bool = False) -> int:
     """Return the exit code of `run`, or of what it raised.
 

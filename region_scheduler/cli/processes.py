@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from region_scheduler.cli import interrupted
+from region_scheduler.cli.edge import keep_private
 from region_scheduler.cli.options import Json, Region, Regions, StateDir, words
 from region_scheduler.cli.output import Output, print_line
 
@@ -30,11 +32,13 @@ def up(
 ) -> int:
     """Start the whole stack on this machine, and keep it up until Ctrl-C."""
     from region_scheduler.config.load import load
+    from region_scheduler.local.leftovers import remove_dead_demos
     from region_scheduler.local.stack import store_of
     from region_scheduler.local.up import LocalStack, Wish
     from region_scheduler.runtime.service import Service
     from region_scheduler.runtime.system import SystemClock, UuidIds
 
+    keep_private()
     output = Output(as_json)
     wanted = _checked(words(regions, "--regions"))
     settings = load().settings
@@ -46,12 +50,13 @@ def up(
         store=store_of(settings.arango),
         concurrency=concurrency or settings.worker.concurrency,
     )
+    remove_dead_demos(output.note)
     stack = LocalStack(wish, SystemClock(), UuidIds(), output.note)
     output.note(f"starting {', '.join(stack.stack.regions)} in {wish.state_dir}")
-    service = Service([stack, _Told(stack, output)], stop_s=60.0)
-    service.run()
+    told = _Told(stack, output)
+    Service([stack, told], stop_s=60.0).run()
     output.note("stopped")
-    return 0
+    return 0 if told.was_up else interrupted(as_json=as_json)
 
 
 def serve(
@@ -121,8 +126,10 @@ class _Told:
     def __init__(self, stack: LocalStack, output: Output) -> None:
         self._stack = stack
         self._output = output
+        self.was_up = False
 
     def start(self) -> None:
+        self.was_up = True
         lines = self._stack.lines()
         for line in lines:
             self._output.note(str(line))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 
-from region_scheduler.cli.edge import guarded
+from region_scheduler.cli.edge import guarded, keep_private
 from region_scheduler.config.load import Values, load
 from region_scheduler.errors import Fenced, Misconfigured
 from region_scheduler.runtime.logs import set_up_logging
@@ -23,6 +23,7 @@ def run(flags: Values) -> int:
     from region_scheduler.assembly.serving import ROLES, serve_region
     from region_scheduler.runtime.service import Service
 
+    keep_private()
     settings = load(flags).settings
     if not settings.region:
         raise Misconfigured(problems=["region is not set: name it with --region"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from region_scheduler.cli.edge import guarded
+from region_scheduler.cli.edge import guarded, keep_private
 from region_scheduler.config.load import Values, load
 from region_scheduler.errors import Misconfigured
 from region_scheduler.runtime.logs import set_up_logging
@@ -19,6 +19,7 @@ def run(flags: Values) -> int:
     """
     from region_scheduler.assembly.working import run_worker_process
 
+    keep_private()
     settings = load(flags).settings
     if not settings.region:
         raise Misconfigured(problems=["region is not set: name it with --region"])

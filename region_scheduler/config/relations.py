@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from region_scheduler.config.settings import SIGNING_KEY_BYTES_MIN, Settings
 
 ARANGO_FAILOVER_S_MIN = 15.0
 """A cluster was never seen to fail over faster; a lease must outlast it."""
-_BROKERS = ("redis://", "rediss://", "amqp://", "amqps://")
+BROKERS: Final = ("redis://", "rediss://", "amqp://", "amqps://")
 
 
 def broken_relations(settings: Settings) -> Iterator[str]:
@@ -23,8 +24,8 @@ def broken_relations(settings: Settings) -> Iterator[str]:
             f"lease.failover_s={settings.lease.failover_s:g} is below {ARANGO_FAILOVER_S_MIN:g},"
             " which only the embedded engine can keep (arango.is_embedded)"
         )
-    if settings.broker.url and not settings.broker.url.startswith(_BROKERS):
-        yield f"broker.url must begin with one of {', '.join(_BROKERS)}"
+    if settings.broker.url and not settings.broker.url.startswith(BROKERS):
+        yield f"broker.url must begin with one of {', '.join(BROKERS)}"
     if settings.arango.url and not settings.arango.url.startswith(("http://", "https://")):
         yield "arango.url must begin with http:// or https://"
     if "@" in settings.arango.url:

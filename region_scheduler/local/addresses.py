@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from region_scheduler.errors import Misconfigured
 
 HOST = "127.0.0.1"
+PORT_MAX = 65535
 
 
 def free_ports(count: int) -> list[int]:

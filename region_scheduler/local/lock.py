@@ -20,7 +20,7 @@ class StateLock:
 
     def __init__(self, state_dir: Path) -> None:
         try:
-            state_dir.mkdir(parents=True, exist_ok=True)
+            state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._fd = os.open(state_dir / FILE, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as refused:
             reason = (refused.strerror or str(refused)).lower()

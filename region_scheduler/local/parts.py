@@ -25,13 +25,12 @@ def programs(stack: Stack, concurrency: int) -> list[Program]:
     """Return every program: our engine and brokers, then each region's `serve`, then its worker.
 
     Args:
-        stack: Its directories are made where they are missing.
+        stack: Its directories are there.
         concurrency: Attempts at once in each worker.
 
     Raises:
         Misconfigured: A broker is needed and there is no server for one.
     """
-    stack.logs.mkdir(parents=True, exist_ok=True)
     engines = [] if stack.store else [_engine(stack)]
     brokers = [_broker(stack, region) for region, at in stack.regions.items() if at.broker]
     serving = [_serve(stack, region) for region in stack.regions]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from region_scheduler.config.load import Values
+from region_scheduler.config.relations import BROKERS
 from region_scheduler.config.settings import Arango
+from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.errors import Misconfigured
-from region_scheduler.local.addresses import HOST, free_ports
+from region_scheduler.local.addresses import HOST, PORT_MAX, free_ports
+from region_scheduler.local.entries import Damaged, Entry, read
 from region_scheduler.ports.time import Ids
 
 SCHEMA = 1
@@ -21,6 +25,8 @@ FILE = "stack.json"
 SECRETS_FILE = "secrets.json"
 REGIONS = ("eu-west", "us-east", "ap-south")
 PORTS_PER_REGION = 3
+_BROKER_URL = rf"(({'|'.join(BROKERS)})\S+)?"
+_PID_MAX = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +147,7 @@ class Stack:
             Misconfigured: The directory cannot be written.
         """
         try:
-            self.state_dir.mkdir(parents=True, exist_ok=True)
+            self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not (self.state_dir / SECRETS_FILE).exists():
                 _write(self.state_dir / SECRETS_FILE, asdict(self.secrets))
             _write(self.state_dir / FILE, self._shown())
@@ -227,28 +233,78 @@ def load_stack(state_dir: Path) -> Stack | None:
             raise _damaged(state_dir, "it is no directory")
         return None
     try:
-        said = json.loads((state_dir / FILE).read_text(encoding="utf-8"))
-        if said["schema"] != SCHEMA:
-            raise _damaged(state_dir, f"{FILE} is of version {said['schema']}, not {SCHEMA}")
-        secrets = json.loads((state_dir / SECRETS_FILE).read_text(encoding="utf-8"))
-        return Stack(
-            state_dir=state_dir,
-            regions={name: RegionPorts(**ports) for name, ports in said["regions"].items()},
-            secrets=Secrets(**secrets),
-            store=Store(**said["store"]) if said.get("store") else None,
-            up=Process(**said["up"]) if said["up"] else None,
-            processes={name: Process(**one) for name, one in said["processes"].items()},
+        return _stack_from(
+            state_dir, read(state_dir / FILE), read(state_dir / SECRETS_FILE, is_secret=True)
         )
-    except OSError as refused:
-        raise _damaged(state_dir, f"{refused.filename}: {refused.strerror}") from refused
-    except (ValueError, TypeError, KeyError, AttributeError) as broken:
-        what = f"{FILE} or {SECRETS_FILE} does not hold what it should"
-        raise _damaged(state_dir, what) from broken
+    except Damaged as damage:
+        raise _damaged(state_dir, str(damage)) from damage
 
 
-def with_processes(stack: Stack, processes: Mapping[str, Process]) -> Stack:
-    """Return the stack with the processes that run now."""
-    return replace(stack, processes=dict(processes))
+def _stack_from(state_dir: Path, told: Entry, secret: Entry) -> Stack:
+    version = told.items().get("schema", Entry(f"{told.place}.schema", None))
+    version.whole(SCHEMA, SCHEMA)
+    said = told.fields(["schema", "regions", "up", "processes"], ["store"])
+    secrets = secret.fields(["signing_key", "broker_password"])
+    store = (
+        _store_from(said["store"]) if "store" in said and said["store"].value is not None else None
+    )
+    return Stack(
+        state_dir=state_dir,
+        regions=_regions_from(said["regions"], has_engine=store is None),
+        secrets=Secrets(
+            signing_key=secrets["signing_key"].text("[!-~]{16,}", "at least 16 letters or digits"),
+            broker_password=secrets["broker_password"].text(r"[\w-]+", "letters and digits"),
+        ),
+        store=store,
+        up=_process_from(said["up"]) if said["up"].value is not None else None,
+        processes={name: _process_from(one) for name, one in said["processes"].items().items()},
+    )
+
+
+def _regions_from(entry: Entry, *, has_engine: bool) -> dict[str, RegionPorts]:
+    regions: dict[str, RegionPorts] = {}
+    taken: set[int] = set()
+    for name, one in entry.items().items():
+        if not re.fullmatch(QUEUE_NAME, name):
+            raise Damaged(f"{one.place}: a region is named by small letters, digits and hyphens")
+        at = one.fields(["engine", "api", "broker", "broker_url"])
+        url = at["broker_url"].text(_BROKER_URL, f"{' or '.join(BROKERS)}, or nothing,")
+        ports = RegionPorts(
+            engine=_port(at["engine"], is_ours=has_engine, taken=taken),
+            api=_port(at["api"], is_ours=True, taken=taken),
+            broker=_port(at["broker"], is_ours=not url, taken=taken),
+            broker_url=url,
+        )
+        regions[name] = ports
+    if not regions:
+        raise entry.refusal("at least one region")
+    return regions
+
+
+def _port(entry: Entry, *, is_ours: bool, taken: set[int]) -> int:
+    port = entry.whole(1, PORT_MAX) if is_ours else entry.whole(0, 0)
+    if port in taken:
+        raise entry.refusal("a port that no other part has")
+    taken |= {port} - {0}
+    return port
+
+
+def _store_from(entry: Entry) -> Store:
+    said = entry.fields(["url", "user", "database", "is_embedded"])
+    return Store(
+        url=said["url"].text(r"https?://[^\s@]+", "http:// or https:// without a user"),
+        user=said["user"].text(r".+", "a name"),
+        database=said["database"].text(r".+", "a name"),
+        is_embedded=said["is_embedded"].flag(),
+    )
+
+
+def _process_from(entry: Entry) -> Process:
+    said = entry.fields(["pid", "started_at"])
+    # Never 0 or 1: a signal to those would reach more than one process.
+    return Process(
+        pid=said["pid"].whole(2, _PID_MAX), started_at=said["started_at"].whole(0, 2**63)
+    )
 
 
 def _damaged(state_dir: Path, what: str) -> Misconfigured:

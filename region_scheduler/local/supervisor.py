@@ -154,15 +154,21 @@ class Supervisor:
     def _spawn(self, child: _Child) -> None:
         program = child.program
         tied = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), *program.argv]
-        with program.log_path.open("ab") as log:
-            child.process = subprocess.Popen(
-                tied,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=dict(program.environ),
-                start_new_session=True,
-            )
+        try:
+            with program.log_path.open("ab") as log:
+                child.process = subprocess.Popen(
+                    tied,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=dict(program.environ),
+                    start_new_session=True,
+                )
+        except OSError as refused:
+            where = f" {refused.filename}" if refused.filename else ""
+            raise Misconfigured(
+                problems=[f"{program.name}:{where} {(refused.strerror or str(refused)).lower()}"]
+            ) from refused
         child.started_at = self._clock.monotonic()
         child.is_ready = False
         self._on_change()
@@ -171,7 +177,7 @@ class Supervisor:
         process, now = child.process, self._clock.monotonic()
         if process is None:
             if now >= child.again_at:
-                self._spawn(child)
+                self._spawn_again(child)
             return
         if process.poll() is not None:
             self._bury(child, process)
@@ -185,6 +191,15 @@ class Supervisor:
             child.failures = 0
         elif not child.is_ready and now - child.started_at > child.program.ready_s:
             process.kill()
+
+    def _spawn_again(self, child: _Child) -> None:
+        """Start it, or try again later: one part that cannot be started must not end the others."""
+        try:
+            self._spawn(child)
+        except Misconfigured as refused:
+            child.failures += 1
+            child.again_at = self._clock.monotonic() + _PAUSE_MAX_S
+            self._say(f"{'; '.join(refused.problems)}; trying again in {_PAUSE_MAX_S:g} s")
 
     def _bury(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
         """Kill what a dead program left behind, and say when it is started again."""

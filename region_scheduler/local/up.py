@@ -11,11 +11,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from region_scheduler.errors import InvalidInput
-from region_scheduler.local.addresses import require_free
+from region_scheduler.local.addresses import PORT_MAX, require_free
+from region_scheduler.local.directories import prepare
 from region_scheduler.local.lock import StateLock
 from region_scheduler.local.memory import Memory, memory_of
 from region_scheduler.local.parts import programs, url_of
-from region_scheduler.local.stack import REGIONS, Process, Stack, Store, load_stack, new_stack
+from region_scheduler.local.stack import (
+    PORTS_PER_REGION,
+    REGIONS,
+    Process,
+    Stack,
+    Store,
+    load_stack,
+    new_stack,
+)
 from region_scheduler.local.supervisor import Supervisor
 from region_scheduler.ports.time import Clock, Ids
 from region_scheduler.worker.processes import started_at
@@ -68,9 +77,10 @@ class LocalStack:
         say: Told in one line of what happens to a part.
 
     Raises:
-        Misconfigured: The directory is damaged or in use, a port is taken, there is no server for a
-            broker. Nothing was started.
-        InvalidInput: The directory holds a stack with other regions, or on another graph store.
+        Misconfigured: The directory is damaged, in use or cannot be written, a port is taken, there
+            is no server for a broker. Nothing was started.
+        InvalidInput: The directory holds a stack with other regions, or on another graph store; or
+            there are not as many ports as it takes.
     """
 
     name = "stack"
@@ -80,6 +90,7 @@ class LocalStack:
         try:
             _stop_left_overs(stack)
             require_free(_ports(stack))
+            prepare(stack)
             me = os.getpid()
             self.stack = replace(stack, up=Process(pid=me, started_at=started_at(me)), processes={})
             self._supervisor = Supervisor(
@@ -129,6 +140,7 @@ def _taken(wish: Wish, ids: Ids) -> tuple[StateLock, Stack]:
     stack = load_stack(wish.state_dir)
     if stack is None:
         regions = wish.regions or REGIONS
+        _require_ports(wish.port, PORTS_PER_REGION * len(regions))
         stack = new_stack(wish.state_dir, regions, ids, wish.port, wish.broker_url, wish.store)
         require_free(_ports(stack))
     lock = StateLock(wish.state_dir)
@@ -139,6 +151,12 @@ def _taken(wish: Wish, ids: Ids) -> tuple[StateLock, Stack]:
         lock.release()
         raise
     return lock, stack
+
+
+def _require_ports(first: int, count: int) -> None:
+    if first and first + count - 1 > PORT_MAX:
+        expected = f"{count} ports in a row are taken, the last of them at most {PORT_MAX}"
+        raise InvalidInput(field="--port", value=str(first), expected=expected)
 
 
 def _require_same(wish: Wish, stack: Stack) -> None:

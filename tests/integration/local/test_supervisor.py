@@ -136,6 +136,34 @@ def test_one_that_refuses_to_start_ends_all_with_what_it_said(
     assert supervisor.pids() == {}
 
 
+def test_one_whose_log_cannot_be_written_ends_all_and_names_it(
+    tmp_path: Path, said: list[str]
+) -> None:
+    broken = program(tmp_path, "one", SLEEP, log_path=tmp_path / "none" / "one.log")
+    supervisor = Supervisor([program(tmp_path, "two", SLEEP), broken], SystemClock(), said.append)
+
+    with pytest.raises(Misconfigured, match=r"one: \S+/none/one\.log no such file"):
+        supervisor.start()
+
+    assert supervisor.pids() == {}
+
+
+def test_one_that_cannot_be_started_again_leaves_the_others_alone(
+    tmp_path: Path, run: Callable[..., Supervisor], said: list[str]
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    gone = program(tmp_path, "one", SLEEP, log_path=folder / "one.log", is_ready=lambda _pid: True)
+    supervisor = run(gone, program(tmp_path, "two", SLEEP))
+    pids = supervisor.pids()
+    folder.rename(tmp_path / "elsewhere")
+
+    os.kill(pids["one"], signal.SIGKILL)
+
+    eventually(lambda: any("trying again in" in line for line in said))
+    assert supervisor.pids() == {"two": pids["two"]}
+
+
 def test_one_that_is_not_ready_in_time_ends_all(tmp_path: Path, said: list[str]) -> None:
     slow = program(tmp_path, "one", SLEEP, is_ready=lambda _pid: False, ready_s=0.2)
     supervisor = Supervisor([slow], SystemClock(), said.append)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import operator
+import re
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +64,94 @@ def test_what_is_no_stack_is_damaged(tmp_path: Path, name: str, content: str) ->
     (tmp_path / name).write_text(content)
 
     with pytest.raises(Misconfigured, match="is damaged"):
+        load_stack(tmp_path)
+
+
+def places(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Return where the values of a JSON document are, all of them but the whole."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield (*place, key)
+        yield from places(inner, (*place, key))
+
+
+def full(state_dir: Path) -> Stack:
+    stack = new_stack(state_dir, ["a", "b"], UuidIds(), 4000, "redis://x:1/0", ELSEWHERE)
+    me = Process(pid=7, started_at=70)
+    return replace(stack, up=me, processes={"serve a": me})
+
+
+def documents(state_dir: Path) -> dict[str, Any]:
+    return {name: json.loads((state_dir / name).read_text()) for name in FILES}
+
+
+FILES = ("stack.json", "secrets.json")
+BAD_VALUES = [-1, 0, 1.5, 999_999, 10**30, 2**64, True, "", "x y\n", None, [], [{}], {}, {"x": 1}]
+MAY_BE: dict[str, list[Any]] = {
+    "store": [None],
+    "up": [None],
+    "processes": [{}],
+    "is_embedded": [True],
+    "engine": [0],
+    "broker": [0],
+    "broker_url": [""],
+    "pid": [999_999],
+    "started_at": [0, 999_999],
+}
+"""Values of `BAD_VALUES` that are no damage of the field itself, by key."""
+
+
+@pytest.mark.parametrize("value", BAD_VALUES, ids=repr)
+def test_every_field_that_is_damaged_is_named_with_its_file(tmp_path: Path, value: Any) -> None:
+    full(tmp_path).save()
+    for name, document in documents(tmp_path).items():
+        for place in places(document):
+            may_be = MAY_BE.get(place[-1], [])
+            if any(type(value) is type(one) and value == one for one in may_be):
+                continue
+            damaged = copy.deepcopy(document)
+            reduce(operator.getitem, place[:-1], damaged)[place[-1]] = value
+            (tmp_path / name).write_text(json.dumps(damaged))
+
+            with pytest.raises(Misconfigured, match="is damaged") as refused:
+                load_stack(tmp_path)
+
+            assert f": {name}.{'.'.join(place)}" in str(refused.value)
+        (tmp_path / name).write_text(json.dumps(document))
+
+
+def test_every_field_that_is_missing_or_unknown_is_named(tmp_path: Path) -> None:
+    full(tmp_path).save()
+    for name, document in documents(tmp_path).items():
+        for place in list(places(document)):
+            at = reduce(operator.getitem, place[:-1], document)
+            kept = at.pop(place[-1])
+            if place[-1] not in {"store", "serve a", "b", "a"}:
+                (tmp_path / name).write_text(json.dumps(document))
+                with pytest.raises(Misconfigured, match=rf"{re.escape('.'.join(place))}"):
+                    load_stack(tmp_path)
+            at[place[-1]] = kept
+        (tmp_path / name).write_text(json.dumps({**document, "colour": 1}))
+        with pytest.raises(Misconfigured, match=rf"{name}\.colour is not known"):
+            load_stack(tmp_path)
+        (tmp_path / name).write_text(json.dumps(document))
+
+
+def test_a_damaged_secret_is_not_told(tmp_path: Path) -> None:
+    fresh(tmp_path).save()
+    (tmp_path / "secrets.json").write_text('{"signing_key": "short", "broker_password": "b"}')
+
+    with pytest.raises(Misconfigured, match=r"secrets\.json\.signing_key") as refused:
+        load_stack(tmp_path)
+
+    assert "short" not in str(refused.value)
+
+
+def test_two_parts_on_one_port_are_damage(tmp_path: Path) -> None:
+    fresh(tmp_path, port=4000).save()
+    text = (tmp_path / "stack.json").read_text()
+    (tmp_path / "stack.json").write_text(text.replace("4001", "4000"))
+
+    with pytest.raises(Misconfigured, match=r"stack\.json\.regions\.b\.engine: 4000 .* no other"):
         load_stack(tmp_path)
 
 
@@ -178,3 +273,36 @@ def test_a_directory_with_a_stack_on_another_store_is_refused(tmp_path: Path) ->
         LocalStack(Wish(state_dir=tmp_path, store=ELSEWHERE), SystemClock(), UuidIds(), print)
 
     assert "database ours at http://elsewhere:8529" in str(refused.value)
+
+
+@pytest.mark.parametrize("at", ["logs", "engine", "regions", "regions/b", "regions/a/state"])
+def test_a_directory_that_cannot_be_written_is_named_before_anything_starts(
+    tmp_path: Path, at: str
+) -> None:
+    (tmp_path / at).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / at).write_text("in the way")
+
+    with pytest.raises(Misconfigured, match=re.escape(f"directory {tmp_path / at}")):
+        LocalStack(Wish(state_dir=tmp_path, regions=["a", "b"]), SystemClock(), UuidIds(), print)
+
+    assert not (tmp_path / "stack.json").exists()
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["logs/engine.log", "engine/engine.sqlite", "regions/a/region.db", "regions/b/broker/x.conf"],
+)
+def test_a_file_that_cannot_be_written_is_named_too(tmp_path: Path, at: str) -> None:
+    (tmp_path / at).mkdir(parents=True)
+
+    with pytest.raises(Misconfigured, match=re.escape(f"file {tmp_path / at} cannot be written")):
+        LocalStack(Wish(state_dir=tmp_path, regions=["a", "b"]), SystemClock(), UuidIds(), print)
+
+
+def test_more_ports_than_there_are_is_bad_input(tmp_path: Path) -> None:
+    wish = Wish(state_dir=tmp_path, regions=["a", "b"], port=65_531)
+
+    with pytest.raises(InvalidInput, match=r"--port: '65531' .* at most 65535"):
+        LocalStack(wish, SystemClock(), UuidIds(), print)
+
+    assert list(tmp_path.iterdir()) == []
