@@ -9,6 +9,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from region_scheduler.cli import (
+    INTERRUPTED,
     admissions,
     bench,
     importing,
@@ -73,14 +74,16 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         code = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except Exit as ended:
-        return ended.exit_code
-    except Abort as interrupted:
-        raise KeyboardInterrupt from interrupted
+        code = ended.exit_code
+    except Abort:
+        code = INTERRUPTED
     except TyperException as refused:
         if refused.format_message().startswith("Usage:"):  # a group without a command asks for help
             typer.echo(refused.format_message())
             return 0
         raise _bad_usage(refused, arguments) from refused
+    if code == INTERRUPTED:  # what typer makes of it; no command returns that itself
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from region_scheduler.cli import interrupted
 from region_scheduler.cli.edge import keep_private
 from region_scheduler.cli.options import Json, Region, Regions, StateDir, words
 from region_scheduler.cli.output import Output, print_line
@@ -56,7 +55,9 @@ def up(
     told = _Told(stack, output)
     Service([stack, told], stop_s=60.0).run()
     output.note("stopped")
-    return 0 if told.was_up else interrupted(as_json=as_json)
+    if not told.was_up:
+        raise KeyboardInterrupt
+    return 0
 
 
 def serve(

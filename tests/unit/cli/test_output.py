@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 
+from region_scheduler.catalog import compose
 from region_scheduler.cli import INTERRUPTED
+from region_scheduler.cli.app import run
 from region_scheduler.cli.edge import guarded
 from region_scheduler.cli.output import Output, table
 from region_scheduler.domain.states import TaskState
@@ -66,6 +70,30 @@ def test_notes_leave_standard_output_to_the_object(capsys: Captured) -> None:
     assert capsys.readouterr() == ("", "under way\n")
 
 
+@pytest.fixture
+def _signals_as_before() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_signals_as_before")
+def test_an_interrupt_of_a_command_is_a_line_and_an_object(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compose, "zone_types", interrupt)
+
+    assert run(["zones", "types", "--json"]) == INTERRUPTED
+
+    out, err = capfd.readouterr()
+    assert json.loads(out)["ok"] is False
+    assert err == "region-scheduler: interrupted\n"
+
+
+@pytest.mark.usefixtures("_signals_as_before")
 @pytest.mark.parametrize(
     ("error", "code"),
     [
