@@ -87,7 +87,9 @@ class Operator:
         from region_scheduler.assembly.relational import relational
         from region_scheduler.scheduling.mend import Mender
 
-        store = self._closing.enter_context(relational(self.settings.relational_url))
+        store = self._closing.enter_context(
+            relational(self.settings.relational_url, self.settings.scheduler.ownership)
+        )
         region = self.settings.region
         return Mender(region, self.graph, store.backlog, store.metadata, self.clock)
 

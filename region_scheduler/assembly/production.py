@@ -123,7 +123,7 @@ def open_ports(settings: Settings, closing: ExitStack, patience_s: float = 0.0) 
     if not settings.region:
         raise Misconfigured(problems=["region is not set"])
     graph = open_graph(settings, closing, patience_s)
-    store = closing.enter_context(relational(settings.relational_url))
+    store = closing.enter_context(relational(settings.relational_url, settings.scheduler.ownership))
     patiently(store.backlog.prepare, patience_s)
     broker = open_broker(settings)
     queue = CeleryQueue(broker, settings.region, settings.signing_key_bytes())

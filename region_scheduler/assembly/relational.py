@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from region_scheduler.domain.ownership import Ownership
 from region_scheduler.drivers.sql.backlog import SqlBacklog
 from region_scheduler.drivers.sql.engine import open_engine
 from region_scheduler.drivers.sql.metadata import SqlMetadata
@@ -24,15 +25,19 @@ class Relational:
 
 
 @contextmanager
-def relational(url: str) -> Iterator[Relational]:
+def relational(url: str, bucket_by: Ownership = Ownership.RUN) -> Iterator[Relational]:
     """Yield the store at `url`; nothing is connected yet, and nothing is made (`prepare`).
+
+    Args:
+        url: Its address.
+        bucket_by: What of a row its owner is chosen by.
 
     Raises:
         Misconfigured: No store can be meant by `url`, or its driver is not installed.
     """
     engine = open_engine(url)
     try:
-        yield Relational(SqlBacklog(engine), SqlMetadata(engine))
+        yield Relational(SqlBacklog(engine, bucket_by), SqlMetadata(engine))
     finally:
         engine.dispose()
 

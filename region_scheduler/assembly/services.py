@@ -24,6 +24,7 @@ from region_scheduler.ports.records import (
     ConflictStore,
     GraphStores,
     InstanceStore,
+    PauseStore,
     RegionStore,
     RunStore,
     SlotStore,
@@ -35,7 +36,8 @@ from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.resources.sweep import ResourceManager
 from region_scheduler.scheduling.mend import Mender
 from region_scheduler.scheduling.reconcile import Reconciler
-from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
+from region_scheduler.scheduling.scheduler import Scheduler
+from region_scheduler.scheduling.settings import SchedulerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Stores:
     conflicts: ConflictStore
     answers: AnswerStore
     tenants: TenantStore
+    pauses: PauseStore
     audit: AuditStore
 
     @classmethod

@@ -24,7 +24,7 @@ from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.time import Clock
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.service import Part
-from region_scheduler.scheduling.scheduler import SchedulerSettings
+from region_scheduler.scheduling.settings import SchedulerSettings
 
 log = structlog.get_logger()
 
@@ -90,6 +90,7 @@ def _scheduling(settings: Settings) -> SchedulerSettings:
         look_ahead=settings.scheduler.look_ahead,
         in_flight_max=settings.scheduler.in_flight_max,
         level_default=LEVELS[settings.tenants.level_default],
+        ownership=settings.scheduler.ownership,
     )
 
 

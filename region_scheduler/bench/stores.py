@@ -14,12 +14,13 @@ from region_scheduler.assembly.relational import probed
 from region_scheduler.bench.figures import Figure
 from region_scheduler.bench.rounds import percentile
 from region_scheduler.errors import InvalidInput
+from region_scheduler.ports.backlog import Eligible
 from region_scheduler.runtime.system import SystemClock
 
 ROWS = 1_000_000
 TENANTS = 50
 TOP = 100
-POOLS = ("default",)
+POOL = "default"
 SQLITE_MS = 2.0
 POSTGRES_MS = 5.0
 
@@ -69,7 +70,7 @@ def _of(store: str, url: str, target_ms: float, seconds: float, rows: int) -> It
             shares = dict.fromkeys(backlog.tenants(), TOP // TENANTS)
 
             def top() -> None:
-                if len(backlog.top(shares, 1.0, POOLS)) != TOP:
+                if len(backlog.top(shares, 1.0, Eligible(pools=frozenset({POOL})))) != TOP:
                     raise RuntimeError(f"{store}: not {TOP} rows")
 
             best, median = _ms(top, seconds)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
+from region_scheduler.domain.ownership import Ownership
 from region_scheduler.errors import Misconfigured
 
 SIGNING_KEY_BYTES_MIN: Final = 16
@@ -90,10 +91,13 @@ class Scheduler:
     Attributes:
         look_ahead: Tasks promoted beyond what live workers can take now, for each of their slots.
         in_flight_max: Claimed and running tasks of this region, at most.
+        ownership: How several schedulers of a region share its work: by run, tenant or task (each
+            promotes its part), leader (one promotes all) or none (overlap costs conflicts).
     """
 
     look_ahead: Annotated[int, Field(ge=0)] = 1
     in_flight_max: Count = 10_000
+    ownership: Ownership = Ownership.RUN
 
 
 @dataclass(frozen=True, slots=True)

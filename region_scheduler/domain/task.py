@@ -269,6 +269,7 @@ class Task:
         is_inspect: The next attempt must look before it does anything.
         reason: Why it is in this state, for people; also `skipped`'s reason.
         priority: Set after admission; None leaves it to the spec.
+        passport: Of a pause that does not keep it from promotion: it was released by a step.
         retry_after_s: After a retryable end, how long its region's scheduler lets it rest, seconds.
     """
 
@@ -297,6 +298,7 @@ class Task:
     is_inspect: bool = False
     reason: str = ""
     priority: int | None = None
+    passport: str = ""
     retry_after_s: float = 0.0
     stop_requested: StopRequest | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)

@@ -42,7 +42,8 @@ CONDITION = "condition"
 """The reason of a task that was skipped because its condition is false."""
 
 _BLANK: dict[str, Any] = {"holder": None, "stop_requested": None}
-_FRESH: dict[str, Any] = {"retries_used": 0, "losses": 0, "inspections": 0, "retry_after_s": 0.0}
+_FRESH: dict[str, Any] = dict.fromkeys(("retries_used", "losses", "inspections"), 0)
+_FRESH |= {"retry_after_s": 0.0, "passport": ""}
 
 
 def unlock(task: Task, seen: Mapping[TaskId, str], stamp: Stamp) -> Task:
@@ -278,9 +279,7 @@ def answer(
 def resume(task: Task, stamp: Stamp) -> Task:
     """Give a failed task a fresh budget and make it ready; a cancelled one waits anew."""
     if task.state is TaskState.FAILED:
-        target = (
-            TaskState.READY
-        )  # a recorded doubt stays: `is_inspect` makes the attempt look first
+        target = TaskState.READY  # a recorded doubt stays: `is_inspect` makes it look first
     elif task.state is TaskState.CANCELLED:
         target = TaskState.PENDING
     else:

@@ -8,9 +8,9 @@ only by a higher one and dropped only by one that is not lower, whoever comes la
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.task import Task
@@ -85,6 +85,7 @@ class BacklogRow:
     Attributes:
         seq: As in `TaskRow`.
         locks: Resources that it needs, each as often as it needs units of it.
+        passport: Of a pause that does not keep it back.
         spell: Names the time that the task has been ready for: while it stays, a new row (another
             priority, a lost lock) keeps the due time, and the rest, of the old one.
         rest_s: It may not be tried before this many seconds after now (retry pause, back-off).
@@ -96,6 +97,7 @@ class BacklogRow:
     pool: str
     seq: int
     spell: str = ""
+    passport: str = ""
     priority: int
     delay_tolerance_s: float
     remaining_s: float
@@ -113,12 +115,47 @@ class BacklogRow:
             pool=spec.pool,
             seq=task.seq,
             spell=f"{task.submission}.{task.attempt}",
+            passport=task.passport,
             priority=task.priority_now,
             delay_tolerance_s=spec.delay_tolerance_s,
             remaining_s=spec.remaining_s,
             locks=tuple(need.resource for need in spec.locks for _ in range(need.units)),
             rest_s=task.retry_after_s,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Which rows may be promoted, and are ours to promote.
+
+    Attributes:
+        pools: Whose rows count; None for all.
+        closed_runs: Runs whose rows wait, unless a row carries one of `passports`.
+        buckets: Whose rows count (`domain.ownership`); None for all.
+    """
+
+    pools: frozenset[str] | None = None
+    closed_runs: frozenset[RunId] = frozenset()
+    passports: frozenset[str] = frozenset()
+    buckets: frozenset[int] | None = None
+
+
+ALL: Final = Eligible()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row stands.
+
+    Attributes:
+        due_s: When it becomes overdue.
+        rests_until_s: Before this it is not tried.
+        ahead: Rows of the same tenant that come before it.
+    """
+
+    due_s: float
+    rests_until_s: float
+    ahead: int
 
 
 class Backlog(Protocol):
@@ -145,15 +182,23 @@ class Backlog(Protocol):
         """Return the tenants that have rows, in a fixed order."""
         ...
 
+    def buckets(self) -> list[int]:
+        """Return the buckets that have rows, lowest first."""
+        ...
+
     def top(
-        self, shares: Mapping[str, int], now_s: float, pools: Collection[str]
+        self, shares: Mapping[str, int], now_s: float, eligible: Eligible = ALL
     ) -> list[BacklogRow]:
-        """Return each tenant's rows to promote next, best first, at most its share of them.
+        """Return each tenant's eligible rows to promote next, best first, at most its share.
 
         Only rows of `pools`, so that those of a pool without room hold nobody back; resting rows
         are left out. Order within a tenant: priority, then remaining path (longest), then due time,
         then task id. One range of an index a tenant, however many rows there are.
         """
+        ...
+
+    def place(self, task: TaskId) -> Place | None:
+        """Return where the row of `task` stands; None if it has none."""
         ...
 
     def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:

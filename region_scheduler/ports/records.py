@@ -6,21 +6,22 @@ unless their type says more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.ids import RunId, TaskId
-from region_scheduler.domain.instance import Instance
+from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.pause import Pause
 from region_scheduler.domain.run import Region, Run, Zone
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import SCHEMA, Json
-from region_scheduler.domain.tenant import Tenant
+from region_scheduler.domain.tenant import Level, Tenant
 from region_scheduler.ports.consistency import Deciding, Suggesting
 from region_scheduler.ports.documents import Documents
-from region_scheduler.ports.tasks import TaskStore
+from region_scheduler.ports.tasks import InFlight, TaskStore
 
 
 class RunStore(Documents[Run], Protocol):
@@ -67,8 +68,41 @@ class ZoneStore(Documents[Zone], Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """All that one batch of a region's scheduler rests on, as seen in one look.
+
+    Attributes:
+        region: None if there is no such region.
+        pauses: Those that were not lifted, of all scopes.
+        in_flight: What is claimed or running there.
+        members: Its unfenced instances.
+        levels: Of the tenants asked for; None for one without a document.
+    """
+
+    region: Region | None
+    pauses: Sequence[Pause]
+    in_flight: InFlight
+    members: Sequence[Instance]
+    levels: Mapping[str, Level | None]
+
+    @property
+    def workers(self) -> list[Instance]:
+        """The region's workers."""
+        return [one for one in self.members if Role.WORKER in one.roles]
+
+    @property
+    def schedulers(self) -> list[Instance]:
+        """The region's schedulers."""
+        return [one for one in self.members if Role.SCHEDULER in one.roles]
+
+
 class RegionStore(Documents[Region], Protocol):
     """Regions and what they may do."""
+
+    def standing(self, region: str, tenants: Sequence[str]) -> Deciding[Standing]:
+        """Return how `region` stands, and the levels of `tenants`."""
+        ...
 
     def all(self) -> Deciding[list[Region]]:
         """Return every region by name."""
@@ -194,6 +228,14 @@ class TenantStore(Documents[Tenant], Protocol):
         ...
 
 
+class PauseStore(Documents[Pause], Protocol):
+    """The pause of each scope that ever had one."""
+
+    def on(self) -> Deciding[list[Pause]]:
+        """Return the pauses that were not lifted."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """Who did what, when, to which thing, why, and from where; never changed once it is there.
@@ -278,6 +320,11 @@ class GraphStores(Protocol):
     @property
     def tenants(self) -> TenantStore:
         """Customers."""
+        ...
+
+    @property
+    def pauses(self) -> PauseStore:
+        """Where nothing new is promoted."""
         ...
 
     @property

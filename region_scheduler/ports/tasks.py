@@ -111,10 +111,6 @@ class TaskStore(Documents[Task], Protocol):
         """Return the claimed and running tasks, of any region, that `holders` hold."""
         ...
 
-    def in_flight(self, region: str) -> Deciding[InFlight]:
-        """Count what is claimed or running in `region`."""
-        ...
-
     def state_counts(self, run: RunId) -> Deciding[Mapping[TaskState, int]]:
         """Count the tasks of `run` in each state."""
         ...

@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
-from typing import Final
 
 from region_scheduler.commit.gate import Change, Fate, commit
 from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.lease import LeaseTimings
-from region_scheduler.domain.run import Region, RegionStatus
-from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
+from region_scheduler.domain.run import RegionStatus
 from region_scheduler.domain.task import Task
-from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
 from region_scheduler.errors import LostRace
-from region_scheduler.identity.tenants import levels_of
 from region_scheduler.membership.keeper import LeaseKeeper
-from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata, TaskRow
+from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
 from region_scheduler.ports.records import GraphStores
-from region_scheduler.ports.tasks import InFlight
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.resources.assign import (
     Assignment,
     assign_slots,
-    is_made,
     slots_of,
 )
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
-from region_scheduler.scheduling.mend import is_ready_in
-from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares
-
-_SPARE: Final = 16
-"""Rows of a tenant that are looked at beyond its share, in case locks keep some back."""
-_DEEPER: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerSettings:
-    """How one region's scheduler works.
-
-    Attributes:
-        region: The region.
-        look_ahead: Tasks that wait in the queue for each worker slot.
-        batch_max: Most tasks promoted in one tick.
-        in_flight_max: Most claimed and running tasks of the region.
-        scan_limit: Most ready tasks looked at in one tick, and rows of one tenant.
-        look_every_s: Pause between two looks into the graph while the backlog fills the room.
-        level_default: Of tenants that have no document.
-        back_off_s: Least pause of a task that lost a slot; jittered up to four times that.
-    """
-
-    region: str
-    look_ahead: int = 1
-    batch_max: int = 200
-    in_flight_max: int = 10_000
-    scan_limit: int = 2_000
-    look_every_s: float = 1.0
-    back_off_s: float = 0.1
-    level_default: Level = LEVEL_DEFAULT
+from region_scheduler.scheduling.batcher import Batcher
+from region_scheduler.scheduling.ownership import Owner
+from region_scheduler.scheduling.settings import SchedulerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +76,18 @@ class Scheduler:
         self._settings = settings
         self._graph = graph
         self._backlog = backlog
-        self._metadata = metadata
         self._queue = queue
         self._keeper = keeper
         self._timings = timings
         self._clock = clock
         self._ids = ids
         self._chance = chance
-        self._notice, self._noticed = object(), object()
-        self._looked_at = -inf
+        self._owner = Owner(settings.ownership, keeper.instance.id, graph, backlog)
+        self._batcher = Batcher(settings, graph, backlog, metadata, timings, clock)
 
     def notice(self) -> None:
         """Say that a task may have become ready; returns at once, from any thread."""
-        self._notice = object()
+        self._batcher.notice()
 
     def tick(self) -> Promoted:
         """Promote what can run now.
@@ -132,9 +96,20 @@ class Scheduler:
             Unavailable, OutcomeUnknown: Claims made in this tick come back by time-out.
         """
         slow = self._timings.reconcile_every_s
-        if not self._keeper.may_act() or not self._may_claim():
+        if not self._keeper.may_act():
             return Promoted(slow)
-        rows = self._promotable()
+        tenants = self._backlog.tenants()
+        standing = self._graph.regions.standing(self._settings.region, tenants)
+        region = standing.region
+        if region is None or region.status is not RegionStatus.ACTIVE:
+            return Promoted(slow)
+        closed = closed_at(standing.pauses, self._clock.now())
+        if closed.why([EVERYTHING, Scope(ScopeKind.REGION, region.id)]):
+            return Promoted(slow)
+        if not self._owner.may_promote(region):
+            return Promoted(slow)
+        mine = self._owner.part(standing, self._batcher.room(standing, self._queue.length))
+        rows = self._batcher.promotable(standing, closed, mine)
         if not rows:
             return Promoted(self._next_wait())
         claimed, losers, spent = self._claim(rows)
@@ -144,119 +119,16 @@ class Scheduler:
         self._give_back(lost)
         # What only keeps books comes last: if it fails, no claim has to wait for its time-out.
         self._backlog.remove(spent)
-        self._note([*claimed, *losers])
+        self._batcher.note([*claimed, *losers])
         self._record(losers, lost)
         return Promoted(self._next_wait(), tuple(t.id for t in dispatched), len(losers), len(lost))
-
-    def _may_claim(self) -> bool:
-        (region,) = self._graph.regions.read([self._settings.region])
-        return isinstance(region, Region) and region.status is RegionStatus.ACTIVE
-
-    def _promotable(self) -> Sequence[BacklogRow]:
-        """Return the rows to promote, the graph asked for new ones only where they may matter.
-
-        Nothing is asked while there is no room. Whatever is not looked for here gets its row from
-        the mender, within `reconcile_every_s`.
-        """
-        in_flight = self._graph.tasks.in_flight(self._settings.region)
-        room = self._room(in_flight)
-        if not room.total or not room.pools:
-            return ()
-        since_s = self._clock.monotonic() - self._looked_at
-        least_s = self._settings.look_every_s if self._is_noticed() else inf
-        if since_s >= min(least_s, self._timings.reconcile_every_s):
-            self._discover()
-        rows = self._choose(in_flight, room)
-        if len(rows) < room.total and self._is_noticed() and self._discover():
-            rows = self._choose(in_flight, room)
-        return rows
-
-    def _is_noticed(self) -> bool:
-        return self._notice is not self._noticed
-
-    def _discover(self) -> bool:
-        """Take over what became ready, whoever admitted it; say whether there was anything."""
-        notice, at = self._notice, self._clock.monotonic()
-        region = self._settings.region
-        seen = self._graph.tasks.marks_claimable(region, self._settings.scan_limit)
-        rows = self._backlog.marks(list(seen))
-        new = [id_ for id_, seq in seen.items() if rows.get(id_, -1) < seq]
-        ready = self._ready(new)
-        if ready:
-            self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
-            self._note(ready)
-        # Only now: what a look that failed was for is still to be looked for.
-        self._noticed, self._looked_at = notice, at
-        return bool(ready)
-
-    def _ready(self, ids: Sequence[TaskId]) -> list[Task]:
-        """Return those of the tasks that this region may claim, as read at the leader."""
-        tasks = self._graph.tasks.known(ids).values() if ids else ()
-        region = self._settings.region
-        return [task for task in tasks if task is not None and is_ready_in(region, task)]
-
-    def _note(self, tasks: Sequence[Task]) -> None:
-        """Keep the attributes of this region's tasks up to date with what was read or written."""
-        mine = [TaskRow.of(task) for task in tasks if task.region == self._settings.region]
-        if mine:
-            self._metadata.record(mine)
-
-    def _room(self, in_flight: InFlight) -> Room:
-        workers = self._graph.instances.workers(self._settings.region)
-        pools = sorted({pool for worker in workers for pool in worker.capacity})
-        # What timed out before a worker came to it is still in the queue, and takes room there.
-        under_way = {
-            pool: max(in_flight.by_pool.get(pool, 0), self._queue.length(pool)) for pool in pools
-        }
-        room = promotable(workers, self._settings.look_ahead, under_way)
-        return room.within(self._settings.in_flight_max - in_flight.total, self._settings.batch_max)
-
-    def _choose(self, in_flight: InFlight, room: Room) -> Sequence[BacklogRow]:
-        """Return the rows to promote: of each tenant, by its share, the best that can run.
-
-        Where locks or full pools keep many back, it looks deeper.
-        """
-        tenants = self._backlog.tenants()
-        if not tenants:
-            return ()
-        levels = levels_of(self._graph.tenants, tenants, self._settings.level_default)
-        claimants = {
-            name: Claimant(levels[name], in_flight.by_tenant.get(name, 0)) for name in tenants
-        }
-        asked = {
-            name: share + _SPARE if claimants[name].may_have(1) else 0
-            for name, share in shares(claimants, room.total).items()
-        }
-        limit, pools = self._settings.scan_limit, room.pools
-        seen: dict[TaskId, BacklogRow] = {}
-        while True:
-            found = self._backlog.top(asked, self._now_s(), pools)
-            seen |= {row.task: row for row in found}  # a deeper look only adds behind
-            rows = list(seen.values())
-            picked = pick(rows, self._slots_seen(rows), room, claimants)
-            counts = Counter(row.tenant for row in found)
-            cut = [n for n in picked.short if asked[n] <= counts[n] < limit]
-            if not cut:
-                return picked.rows
-            if pools - picked.pools:
-                pools &= picked.pools  # what waits for a full pool hides what could run in another
-            else:
-                asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
-
-    def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
-        names = sorted({name for row in rows for name in row.locks})
-        slots: dict[str, list[Slot]] = {name: [] for name in names}
-        for slot in self._graph.slots.of_resources(names) if names else ():
-            slots[slot.resource].append(slot)
-        # One that was made in part is as good as never seen: its first taker makes the rest.
-        return {name: units for name, units in slots.items() if is_made(units)}
 
     def _claim(
         self, rows: Sequence[BacklogRow]
     ) -> tuple[list[Task], list[Task], list[tuple[TaskId, int]]]:
         """Claim each row's task; return those won, those lost to others, and the rows to drop."""
         me, region, at = self._keeper.instance.id, self._settings.region, self._clock.now()
-        known = self._ready([row.task for row in rows])
+        known = self._batcher.ready([row.task for row in rows])
         changes = [
             Change(
                 task.id,
@@ -315,7 +187,7 @@ class Scheduler:
             factor = min(4, 1 + task.slots_lost)
             until_s = now_s + self._chance.uniform(pause, pause * factor)
             self._backlog.rest(task.id, task.seq, until_s)
-        self._note(returned)
+        self._batcher.note(returned)
 
     def _requeue(self, tasks: Sequence[tuple[Task, str]]) -> list[Task]:
         stamp = Stamp(self._keeper.instance.id, self._clock.now())

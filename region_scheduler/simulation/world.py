@@ -25,7 +25,7 @@ from region_scheduler.domain.lease import LOCAL_TIMINGS, LeaseTimings
 from region_scheduler.domain.run import Region
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.membership.keeper import LeaseKeeper
-from region_scheduler.scheduling.scheduler import SchedulerSettings
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.broker import SimulatedBroker
 from region_scheduler.simulation.steps import EffectLog
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
@@ -218,6 +218,11 @@ class World:
         """Let every process beat."""
         for region in self.regions.values():
             self.perform(region, region.services.keeper.renew)
+        self.renew_workers()
+
+    def renew_workers(self) -> None:
+        """Let every worker beat."""
+        for region in self.regions.values():
             for worker in list(region.workers):
                 self.perform(region, worker.keeper.renew, worker)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from region_scheduler.assembly.instrumented import Hook
+from region_scheduler.assembly.services import Services, lease_keeper, region_services
 from region_scheduler.domain.admission import Plan
+from region_scheduler.domain.ids import Incarnation
+from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.ownership import Ownership
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState
 from region_scheduler.domain.task import (
@@ -10,6 +15,7 @@ from region_scheduler.domain.task import (
 )
 from region_scheduler.operations.audit import Auditor
 from region_scheduler.operations.runs import give_answer, resume_run
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.world import SimulatedRegion, World
 from tests.simulation.scenarios import HOME, graph_of
 
@@ -60,3 +66,25 @@ def answered(world: World, task: Task, is_yes: bool, actor: str = "alice") -> Ta
         is_yes=is_yes,
         outputs={},
     )
+
+
+def another(
+    world: World,
+    ownership: Ownership,
+    hook: Hook | None = None,
+    region: str = HOME,
+) -> Services:
+    """Return the roles of a further serving process of a region, under a lease of its own."""
+    ports = world.regions[region].ports
+    ports = ports.through(hook) if hook is not None else ports
+    instance = Instance(
+        id=Incarnation(f"serve+.{region}:{world.chance.new()}"),
+        roles=tuple(Role),
+        region=region,
+        ttl_s=world.timings.ttl_s,
+        stamped_at=world.clock.now(),
+    )
+    keeper = lease_keeper(ports, instance, world.timings)
+    keeper.register()
+    settings = SchedulerSettings(region, ownership=ownership)
+    return region_services(ports, settings, world.timings, keeper)

@@ -16,7 +16,8 @@ from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import LockNeed
 from region_scheduler.errors import Unavailable
-from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
+from region_scheduler.scheduling.scheduler import Scheduler
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, effects, home, state_of
 from tests.simulation.scenarios import DIAMOND, HOME, LOCK, a_plan, graph_of, spec

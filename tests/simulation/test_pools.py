@@ -11,7 +11,7 @@ import pytest
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import TaskSpec
-from region_scheduler.scheduling.scheduler import SchedulerSettings
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, effects, home, state_of, task_of
 from tests.simulation.scenarios import HOME, a_plan, graph_of, spec

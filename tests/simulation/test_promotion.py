@@ -13,7 +13,8 @@ from region_scheduler.assembly.services import region_services
 from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.tenant import LEVELS, Level, Tenant, tenant_key
-from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
+from region_scheduler.scheduling.scheduler import Scheduler
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, home
 from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
@@ -82,7 +83,7 @@ SHARES = {"trial": 1, "standard": 4, "premium": 14, "floored": 3, "bounded": 2}
 
 
 def in_flight(world: World) -> Counter[str]:
-    return Counter(graph_of(world).tasks.in_flight(HOME).by_tenant)
+    return Counter(graph_of(world).regions.standing(HOME, []).in_flight.by_tenant)
 
 
 def test_five_tenants_share_a_region_by_floor_weight_and_bound(tmp_path: Path) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from region_scheduler.assembly.services import lease_keeper, region_services
+from region_scheduler.assembly.services import region_services
 from region_scheduler.commit.gate import Change, commit_one
-from region_scheduler.domain.ids import ClaimId, Incarnation
+from region_scheduler.domain.ids import ClaimId
+from region_scheduler.domain.ownership import Ownership
 from region_scheduler.domain.run import Region, RegionStatus, Run
 from region_scheduler.domain.slot import Reservation, reserve
 from region_scheduler.domain.states import RunState, TaskState
@@ -29,11 +29,12 @@ from region_scheduler.domain.task import (
 from region_scheduler.domain.transitions import start
 from region_scheduler.ports.queue import AttemptMessage
 from region_scheduler.resources.assign import slots_of
-from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.steps import EffectLog
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import (
     admit,
+    another,
     answered,
     effects,
     home,
@@ -86,33 +87,19 @@ def test_with_every_wake_up_dropped_a_run_ends_whoever_admitted_it(
 # -- two schedulers, one region
 
 
-def second_scheduler(world: World, hook: Callable[[str, partial[Any]], Any]) -> Scheduler:
-    """Return another scheduler of the home region, every port call of which passes `hook`."""
-    region = home(world)
-    ports = region.ports.through(hook)
-    instance = replace(
-        region.services.keeper.instance,
-        id=Incarnation(f"serve2.{HOME}:{world.chance.new()}"),
-        rev="",
-    )
-    keeper = lease_keeper(ports, instance, world.timings)
-    keeper.register()
-    return region_services(ports, SchedulerSettings(HOME), world.timings, keeper).scheduler
-
-
 def test_two_schedulers_of_one_region_do_nothing_twice_and_their_conflicts_are_told(
     world: World,
 ) -> None:
     """The other ticks just before each claim of the first, so that views are as old as can be."""
     plan = a_plan([spec(f"t{n}") for n in range(8)])
-    region = home(world)
+    first = another(world, Ownership.NONE)
 
     def tick_of_other(point: str, call: partial[Any]) -> Any:
         if point == "tasks.write":
-            region.services.scheduler.tick()
+            first.scheduler.tick()
         return call()
 
-    second = second_scheduler(world, tick_of_other)
+    second = another(world, Ownership.NONE, tick_of_other).scheduler
     run = admit(world, plan)
     promoted = second.tick()
     world.fast_path()
@@ -122,8 +109,8 @@ def test_two_schedulers_of_one_region_do_nothing_twice_and_their_conflicts_are_t
     conflicts = graph_of(world).conflicts.recent(100)
     assert promoted.claims_lost == len(conflicts) > 0
     assert {c.kind for c in conflicts} == {"claim"}
-    assert {c.winner for c in conflicts} == {region.services.keeper.instance.id}
-    assert all(c.loser.startswith("serve2.") for c in conflicts)
+    assert {c.winner for c in conflicts} == {first.keeper.instance.id}
+    assert all(c.loser.startswith("serve+.") for c in conflicts)
     assert all(task.retries_used == 0 for task in graph_of(world).tasks.of_run(run.id))
 
 

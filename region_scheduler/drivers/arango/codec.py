@@ -8,7 +8,7 @@ order in time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar, cast
@@ -130,6 +130,10 @@ class Codec(Generic[D]):
             return msgspec.convert(attributes, self._type)
         except msgspec.ValidationError:
             return None
+
+    def all_decoded(self, documents: Iterable[Document]) -> list[D]:
+        """Return the values in `documents`, less those of a schema not known here."""
+        return [value for document in documents if (value := self.decoded(document)) is not None]
 
     def at(self, value: D, rev: str) -> D:
         """Return `value` at the revision that the store gave it."""

@@ -68,8 +68,7 @@ class ArangoDocuments(Generic[D]):
 
     def listed(self, query: str, /, **parameters: Any) -> list[D]:
         """Return the documents that a query returns, less those of a schema not known here."""
-        rows = self._queries.rows(query, **parameters)
-        return [value for row in rows if (value := self._codec.decoded(row)) is not None]
+        return self._codec.all_decoded(self._queries.rows(query, **parameters))
 
     def _read(self, keys: Sequence[str]) -> list[Document]:
         # The driver's own `get_many` leaves out every element that failed, for whatever reason: a

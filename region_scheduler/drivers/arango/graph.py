@@ -25,6 +25,7 @@ from region_scheduler.drivers.arango.records import (
     ArangoAudit,
     ArangoConflicts,
     ArangoInstances,
+    ArangoPauses,
     ArangoRegions,
     ArangoRuns,
     ArangoSlots,
@@ -97,6 +98,7 @@ class ArangoGraph:
         self.conflicts = ArangoConflicts(db, queries)
         self.answers = ArangoAnswers(db, queries)
         self.tenants = ArangoTenants(db, queries)
+        self.pauses = ArangoPauses(db, queries)
         self.audit = ArangoAudit(db, queries)
 
     def close(self) -> None:

@@ -11,14 +11,16 @@ from arango.database import StandardDatabase
 from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.pause import Pause
 from region_scheduler.domain.run import Region, Run, Zone
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import RUN_ENDED, RunState
-from region_scheduler.domain.tenant import Tenant
+from region_scheduler.domain.tenant import Tenant, tenant_key
 from region_scheduler.drivers.arango.codec import Codec, instant
 from region_scheduler.drivers.arango.documents import ArangoDocuments
 from region_scheduler.drivers.arango.query import Queries
-from region_scheduler.ports.records import Answer, AuditEntry, Conflict
+from region_scheduler.ports.records import Answer, AuditEntry, Conflict, Standing
+from region_scheduler.ports.tasks import InFlight
 
 _UNENDED: Final = [state.value for state in RunState if state not in RUN_ENDED]
 
@@ -83,6 +85,22 @@ class ArangoRegions(ArangoDocuments[Region]):
 
     def __init__(self, db: StandardDatabase, queries: Queries) -> None:
         super().__init__(db, queries, Codec(Region, "regions"))
+        self._pauses = Codec(Pause, "pauses")
+        self._instances = Codec(Instance, "instances")
+        self._tenants = Codec(Tenant, "tenants")
+
+    def standing(self, region: str, tenants: Sequence[str]) -> Standing:
+        """Return how `region` stands, and the levels of `tenants`."""
+        keys = [tenant_key(name) for name in tenants]
+        (seen,) = self._queries.rows("region_standing", region=region, tenants=keys)
+        known = {tenant.name: tenant.level for tenant in self._tenants.all_decoded(seen["tenants"])}
+        return Standing(
+            region=self._codec.decoded(seen["region"]) if seen["region"] else None,
+            pauses=self._pauses.all_decoded(seen["pauses"]),
+            in_flight=InFlight({(r["tenant"], r["pool"]): r["count"] for r in seen["in_flight"]}),
+            members=self._instances.all_decoded(seen["members"]),
+            levels={name: known.get(name) for name in tenants},
+        )
 
     def all(self) -> list[Region]:
         """Return every region by name."""
@@ -178,6 +196,17 @@ class ArangoTenants(ArangoDocuments[Tenant]):
     def all(self) -> list[Tenant]:
         """Return every tenant that has a document, by name."""
         return self.listed("tenants_all")
+
+
+class ArangoPauses(ArangoDocuments[Pause]):
+    """The pause of each scope that ever had one."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Pause, "pauses"))
+
+    def on(self) -> list[Pause]:
+        """Return the pauses that were not lifted."""
+        return self.listed("pauses_on")
 
 
 class ArangoAudit(ArangoDocuments[AuditEntry]):

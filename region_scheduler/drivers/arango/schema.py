@@ -41,6 +41,7 @@ INDEXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "conflicts": (("at",),),
     "answers": (("task",),),
     "tenants": (),
+    "pauses": (("is_on",),),
     "audit": (("at",),),
     _SCHEMA: (),
 }

@@ -16,7 +16,7 @@ from region_scheduler.drivers.arango.documents import ArangoDocuments, sent_in_p
 from region_scheduler.drivers.arango.query import Queries
 from region_scheduler.drivers.arango.schema import DEPENDENCIES, TASKS
 from region_scheduler.ports.documents import WriteResult
-from region_scheduler.ports.tasks import InFlight, Related, Unlockable
+from region_scheduler.ports.tasks import Related, Unlockable
 
 _STATES: Final = frozenset(state.value for state in TaskState)
 """A task in another state was written by a newer version and is left alone."""
@@ -61,11 +61,6 @@ class ArangoTasks(ArangoDocuments[Task]):
     def held_by(self, holders: Sequence[Incarnation]) -> list[Task]:
         """Return the claimed and running tasks, of any region, that `holders` hold."""
         return self.listed("held_by", holders=list(holders))
-
-    def in_flight(self, region: str) -> InFlight:
-        """Count what is claimed or running in `region`."""
-        rows = self._queries.rows("in_flight", region=region)
-        return InFlight({(row["tenant"], row["pool"]): row["count"] for row in rows})
 
     def state_counts(self, run: RunId) -> Mapping[TaskState, int]:
         """Count the tasks of `run` in each state; states of a newer version are left out."""

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import Engine, delete, func, select, update
+from sqlalchemy import Column, Engine, delete, func, literal, select, tuple_, update
 
 from region_scheduler.domain.ids import TaskId
+from region_scheduler.domain.ownership import Ownership, bucket_of
 from region_scheduler.drivers.sql.engine import reading, writing
 from region_scheduler.drivers.sql.schema import prepare
-from region_scheduler.drivers.sql.tables import backlog
+from region_scheduler.drivers.sql.tables import PROMOTION_ORDER, backlog
 from region_scheduler.drivers.sql.top import FIELDS, PARTS_MAX, best_rows
 from region_scheduler.drivers.sql.upsert import newer_upsert, older_delete
-from region_scheduler.ports.backlog import BacklogRow
+from region_scheduler.ports.backlog import ALL, BacklogRow, Eligible, Place
 
 _IDS_MAX: Final = 1_000
 """Tasks named in one question."""
 
 
 class SqlBacklog:
-    """`ports.backlog.Backlog` on a relational store. Any number of threads may use one."""
+    """`ports.backlog.Backlog` on a relational store. Any number of threads may use one.
 
-    def __init__(self, engine: Engine) -> None:
+    Args:
+        engine: The store.
+        bucket_by: What of a row its owner is chosen by.
+    """
+
+    def __init__(self, engine: Engine, bucket_by: Ownership = Ownership.RUN) -> None:
         self._engine = engine
+        self._bucket_by = attrgetter(
+            bucket_by if bucket_by in {Ownership.TENANT, Ownership.TASK} else Ownership.RUN
+        )
         self._upsert = newer_upsert(
             engine, backlog, kept=("due_s", "rests_until_s"), while_same="spell"
         )
@@ -49,7 +59,7 @@ class SqlBacklog:
         if not rows:
             return
         # One order for all writers: two transactions that meet cannot deadlock.
-        values = [_values(row, now_s) for row in sorted(rows, key=lambda row: row.task)]
+        values = [self._values(row, now_s) for row in sorted(rows, key=lambda row: row.task)]
         with writing(self._engine) as connection:
             connection.execute(self._upsert, values)
 
@@ -60,24 +70,49 @@ class SqlBacklog:
             Unavailable: No answer.
         """
         with reading(self._engine) as connection:
-            return list(connection.execute(_tenants()).scalars())
+            return list(connection.execute(_distinct(backlog.c.tenant)).scalars())
 
-    def top(
-        self, shares: Mapping[str, int], now_s: float, pools: Collection[str]
-    ) -> list[BacklogRow]:
-        """Return each tenant's rows of `pools` to promote next, best first, at most its share.
+    def buckets(self) -> list[int]:
+        """Return the buckets that have rows, lowest first.
 
         Raises:
             Unavailable: No answer.
         """
-        if not pools:
-            return []
+        with reading(self._engine) as connection:
+            return list(connection.execute(_distinct(backlog.c.bucket)).scalars())
+
+    def top(
+        self, shares: Mapping[str, int], now_s: float, eligible: Eligible = ALL
+    ) -> list[BacklogRow]:
+        """Return each tenant's eligible rows to promote next, best first, at most its share.
+
+        Raises:
+            Unavailable: No answer.
+        """
         asked = iter([(tenant, count) for tenant, count in shares.items() if count > 0])
         rows: list[BacklogRow] = []
         with reading(self._engine) as connection:
             while part := list(islice(asked, PARTS_MAX)):
-                rows += best_rows(connection, part, now_s, sorted(pools))
+                rows += best_rows(connection, part, now_s, eligible)
         return rows
+
+    def place(self, task: TaskId) -> Place | None:
+        """Return where the row of `task` stands; None if it has none.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        with reading(self._engine) as connection:
+            row = connection.execute(select(backlog).where(backlog.c.task == task)).one_or_none()
+            if row is None:
+                return None
+            before = tuple_(-backlog.c.priority, -backlog.c.remaining_s, *PROMOTION_ORDER[2:])
+            here = tuple_(
+                literal(-row.priority), literal(-row.remaining_s), literal(row.due_s), literal(task)
+            )
+            question = select(func.count()).where(backlog.c.tenant == row.tenant, before < here)
+            ahead = connection.execute(question).scalar_one()
+        return Place(row.due_s, row.rests_until_s, ahead)
 
     def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:
         """Drop (task, seq) rows whose `seq` is not higher than the one given.
@@ -152,18 +187,20 @@ class SqlBacklog:
         with writing(self._engine) as connection:
             connection.execute(delete(backlog))
 
-
-def _values(row: BacklogRow, now_s: float) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in FIELDS}
-    due = {"due_s": now_s + row.delay_tolerance_s, "rests_until_s": now_s + row.rest_s}
-    return values | due
+    def _values(self, row: BacklogRow, now_s: float) -> dict[str, Any]:
+        values = {name: getattr(row, name) for name in FIELDS}
+        return values | {
+            "due_s": now_s + row.delay_tolerance_s,
+            "rests_until_s": now_s + row.rest_s,
+            "bucket": bucket_of(self._bucket_by(row)),
+        }
 
 
 @cache
-def _tenants() -> Any:
-    """Return the question for the distinct tenants: one look into the index for each."""
-    least = select(func.min(backlog.c.tenant).label("tenant"))
+def _distinct(column: Column[Any]) -> Any:
+    """Return the question for the distinct values of a column: one look into its index for each."""
+    least = select(func.min(column).label("value"))
     seen = least.cte("seen", recursive=True)
-    following = least.where(backlog.c.tenant > seen.c.tenant).scalar_subquery()
-    seen = seen.union_all(select(following).where(seen.c.tenant.is_not(None)))
-    return select(seen.c.tenant).where(seen.c.tenant.is_not(None))
+    following = least.where(column > seen.c.value).scalar_subquery()
+    seen = seen.union_all(select(following).where(seen.c.value.is_not(None)))
+    return select(seen.c.value).where(seen.c.value.is_not(None))

@@ -12,12 +12,12 @@ from region_scheduler.drivers.sql.engine import writing
 _ROWS: Final = """
   INSERT INTO backlog (
     task, run, tenant, pool, seq, spell, priority, delay_tolerance_s, remaining_s, locks, due_s,
-    rests_until_s
+    rests_until_s, passport, bucket
   )
 """
 _VALUES: Final = """
   SELECT 'tasks/' || (n * 7919 % 1000003), 'run', 'tenant-' || (10000 + n % :tenants), 'default',
-    1, '1.0', n % 3, 0, n * 104729 % 9973, '[]', n * 31 % 3600, 0
+    1, '1.0', n % 3, 0, n * 104729 % 9973, '[]', n * 31 % 3600, 0, '', n % 256
 """
 _FILL: Final = {
     "sqlite": " ".join(

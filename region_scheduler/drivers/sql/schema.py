@@ -20,7 +20,7 @@ from region_scheduler.errors import Misconfigured, Unavailable
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """The newest migration; a test holds it to the files."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _LOCK: Final = 0x7265_6769  # one number for all who prepare a PostgreSQL store

@@ -114,6 +114,8 @@ backlog: Final = Table(
     Column("locks", Words, nullable=False),
     Column("due_s", Float, nullable=False),
     Column("rests_until_s", Float, nullable=False),
+    Column("passport", Text, nullable=False),
+    Column("bucket", Integer, nullable=False),
 )
 PROMOTION_ORDER: Final = (
     backlog.c.priority.desc(),
@@ -124,3 +126,4 @@ PROMOTION_ORDER: Final = (
 # A tenant's share is one range of this; its last column lets a scan pass over resting rows.
 Index("backlog_by_tenant", backlog.c.tenant, *PROMOTION_ORDER, backlog.c.rests_until_s)
 Index("backlog_by_rest", backlog.c.rests_until_s)
+Index("backlog_by_bucket", backlog.c.bucket)

@@ -6,14 +6,16 @@ import threading
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.domain.ownership import Ownership, bucket_of
+from region_scheduler.drivers.sql.backlog import SqlBacklog
 from region_scheduler.errors import RegionSchedulerError
-from region_scheduler.ports.backlog import Backlog, BacklogRow
+from region_scheduler.ports.backlog import Backlog, BacklogRow, Eligible, Place
 
 NOW = 1_800_000_000.0
 RUN = RunId("run")
-POOLS = ("default", "big")
 
 
 def row(name: str, **changed: Any) -> BacklogRow:
@@ -32,7 +34,11 @@ def row(name: str, **changed: Any) -> BacklogRow:
 
 
 def top(backlog: Backlog, count: int, now_s: float, tenant: str = "acme") -> list[BacklogRow]:
-    return backlog.top({tenant: count}, now_s, POOLS)
+    return backlog.top({tenant: count}, now_s)
+
+
+def in_pools(*pools: str) -> Eligible:
+    return Eligible(pools=frozenset(pools))
 
 
 def names(rows: list[BacklogRow]) -> str:
@@ -158,10 +164,10 @@ def test_rows_of_other_pools_are_left_out(backlog: Backlog) -> None:
     many = [row(f"big-{n}", pool="big", priority=9) for n in range(50)]
     backlog.add([*many, row("a"), row("b", pool="small")], NOW)
 
-    assert names(backlog.top({"acme": 9}, NOW, ("default", "small"))) == "a b"
-    assert len(backlog.top({"acme": 99}, NOW, ("big",))) == 50
-    assert backlog.top({"acme": 9}, NOW, ("odd",)) == []
-    assert backlog.top({"acme": 9}, NOW, ()) == []
+    assert names(backlog.top({"acme": 9}, NOW, in_pools("default", "small"))) == "a b"
+    assert len(backlog.top({"acme": 99}, NOW, in_pools("big"))) == 50
+    assert backlog.top({"acme": 9}, NOW, in_pools("odd")) == []
+    assert backlog.top({"acme": 9}, NOW, in_pools()) == []
 
 
 def test_each_tenant_gets_its_share_of_its_own_best(backlog: Backlog) -> None:
@@ -170,12 +176,12 @@ def test_each_tenant_gets_its_share_of_its_own_best(backlog: Backlog) -> None:
     backlog.add([row("rests", tenant="zz", rest_s=9)], NOW)
     shares = {tenant: n % 3 for n, tenant in enumerate(tenants)} | {"zz": 5, "nobody": 5}
 
-    found = backlog.top(shares, NOW, POOLS)
+    found = backlog.top(shares, NOW)
 
     assert backlog.tenants() == [*tenants, "zz"]
     wanted = [f"{t}-{2 - n}" for t in tenants for n in range(shares[t])]
     assert names(found) == " ".join(wanted)
-    assert backlog.top({}, NOW, POOLS) == []
+    assert backlog.top({}, NOW) == []
     assert top(backlog, 0, NOW) == []
 
 
@@ -252,3 +258,63 @@ def test_threads_that_write_the_same_rows_at_once_all_succeed_and_the_highest_se
 
     assert failures == []
     assert {found.seq for found in top(backlog, 50, NOW)} == {6}
+
+
+def test_rows_of_closed_runs_wait_unless_they_carry_a_passport(backlog: Backlog) -> None:
+    closed = RunId("closed")
+    backlog.add([row("a"), row("b", run=closed), row("c", run=closed, passport="p.1")], NOW)
+
+    def seen(**narrowed: Any) -> str:
+        return names(backlog.top({"acme": 10}, NOW, Eligible(**narrowed)))
+
+    assert seen() == "a b c"
+    assert seen(closed_runs=frozenset({closed})) == "a"
+    assert seen(closed_runs=frozenset({closed}), passports=frozenset({"p.1"})) == "a c"
+    assert seen(closed_runs=frozenset({closed}), passports=frozenset({"p.2"})) == "a"
+    assert seen(closed_runs=frozenset({RUN, closed})) == ""
+
+
+def test_each_row_is_in_one_bucket_and_only_those_asked_for_come(backlog: Backlog) -> None:
+    runs = [RunId(f"run{n}") for n in range(40)]
+    backlog.add([row(f"{run}", run=run) for run in runs], NOW)
+    known = backlog.buckets()
+
+    assert known == sorted({bucket_of(run) for run in runs})
+    found = [
+        found.run
+        for bucket in known
+        for found in backlog.top({"acme": 100}, NOW, Eligible(buckets=frozenset({bucket})))
+    ]
+    assert sorted(found) == sorted(runs)
+    assert backlog.top({"acme": 100}, NOW, Eligible(buckets=frozenset())) == []
+
+
+@pytest.mark.parametrize("by", [Ownership.TENANT, Ownership.TASK])
+def test_what_decides_the_bucket_is_a_setting(engine: Engine, by: Ownership) -> None:
+    backlog = SqlBacklog(engine, by)
+    backlog.add([row("a"), row("b")], NOW)
+    told = {Ownership.TENANT: ["acme"], Ownership.TASK: ["tasks/a", "tasks/b"]}[by]
+    assert backlog.buckets() == sorted({bucket_of(name) for name in told})
+
+
+def test_a_row_knows_its_place(backlog: Backlog) -> None:
+    rows = [
+        row("late", delay_tolerance_s=50, rest_s=7),
+        row("tie"),
+        row("long", remaining_s=99),
+        row("urgent", priority=5, remaining_s=0),
+        row("foreign", tenant="other", priority=9),
+    ]
+    backlog.add(rows, NOW)
+
+    def place(name: str) -> Place | None:
+        return backlog.place(TaskId(f"tasks/{name}"))
+
+    assert place("late") == Place(NOW + 50, NOW + 7, ahead=3)
+    assert [p.ahead for n in ("urgent", "long", "tie", "foreign") if (p := place(n))] == [
+        0,
+        1,
+        2,
+        0,
+    ]
+    assert place("unknown") is None

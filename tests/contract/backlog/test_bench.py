@@ -8,7 +8,7 @@ from sqlalchemy.exc import NoResultFound
 from region_scheduler.assembly.relational import probed
 from region_scheduler.bench.stores import measure
 from region_scheduler.errors import InvalidInput, Unavailable
-from tests.contract.backlog.test_backlog import NOW, POOLS, row
+from tests.contract.backlog.test_backlog import NOW, row
 
 
 def test_a_probe_fills_an_empty_store_with_rows_of_many_tenants(url: str) -> None:
@@ -18,7 +18,7 @@ def test_a_probe_fills_an_empty_store_with_rows_of_many_tenants(url: str) -> Non
         assert backlog.depth() == 2_000
         tenants = backlog.tenants()
         assert len(tenants) == 50
-        found = backlog.top(dict.fromkeys(tenants, 3), NOW, POOLS)
+        found = backlog.top(dict.fromkeys(tenants, 3), NOW)
         assert len(found) == 150
         assert {r.priority for r in found} == {2}
         probe.round_trip()

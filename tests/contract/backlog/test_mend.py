@@ -30,7 +30,6 @@ from region_scheduler.ports.records import GraphStores
 from region_scheduler.scheduling.mend import Mended, Mender
 from region_scheduler.simulation.faults import Fault, Faults, Kind
 from region_scheduler.simulation.steps import Crash
-from tests.contract.backlog.test_backlog import POOLS
 from tests.contract.graph.samples import a_run, put, put_graph
 from tests.engines import EngineInProcess, empty
 from tests.unit.domain.samples import AT, RUN, a_spec, a_task
@@ -91,7 +90,7 @@ class Two:
         tasks = self.graph.tasks.of_run(RUN)
         here = [t for t in tasks if t.region == HERE and t.schema == SCHEMA]
         rows = [BacklogRow.of(t) for t in here if t.state in CLAIMABLE]
-        held = {row.task: row for row in self.backlog.top({"acme": 1_000}, 9e12, POOLS)}
+        held = {row.task: row for row in self.backlog.top({"acme": 1_000}, 9e12)}
         found = [f"backlog: {row}" for row in rows if held.pop(row.task, None) != row]
         found += [f"left over: {row}" for row in held.values()]
         marks = dict(self.metadata.marks(RUN))
@@ -204,7 +203,7 @@ def test_a_row_that_was_behind_keeps_its_due_time(two: Two) -> None:
 
     assert two.mender().tick().renewed == 1
 
-    found = two.backlog.top({"acme": 9}, NOW.timestamp(), POOLS)
+    found = two.backlog.top({"acme": 9}, NOW.timestamp())
     assert [row.task for row in found] == [tasks["old"].id, tasks["young"].id]
 
 

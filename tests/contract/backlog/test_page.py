@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from region_scheduler.drivers.sql.backlog import SqlBacklog
 from region_scheduler.drivers.sql.tables import METADATA
 from region_scheduler.scheduling.mend import _WIDE_EVERY
-from tests.contract.backlog.test_backlog import NOW, row
+from tests.contract.backlog.test_backlog import NOW, in_pools, row
 from tests.contract.backlog.test_store import plans_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "stores.md").read_text()
@@ -31,7 +31,7 @@ def test_the_page_quotes_the_plan_of_the_top_rows(engine: Engine) -> None:
         connection.execute(text("ANALYZE"))
     plans = plans_of(engine)
 
-    backlog.top({"t01": 2, "t02": 2}, NOW, ["default"])
+    backlog.top({"t01": 2, "t02": 2}, NOW, in_pools("default"))
 
     title = "SQLite" if engine.dialect.name == "sqlite" else "PostgreSQL"
     quoted = PAGE.partition(f'```text title="{title}: ')[2].partition("\n")[2].partition("\n```")[0]

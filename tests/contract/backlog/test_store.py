@@ -23,7 +23,7 @@ from region_scheduler.drivers.sql.schema import HEAD, downgrade, prepare, upgrad
 from region_scheduler.drivers.sql.tables import METADATA
 from region_scheduler.errors import Misconfigured, OutcomeUnknown, RegionSchedulerError, Unavailable
 from region_scheduler.ports.backlog import BacklogRow
-from tests.contract.backlog.test_backlog import NOW, POOLS, row
+from tests.contract.backlog.test_backlog import NOW, row
 from tests.contract.backlog.test_metadata import row as metadata_row
 
 
@@ -90,7 +90,7 @@ def test_a_store_that_is_started_again_keeps_its_rows_and_their_due_times(
     prepare(again)
     upgrade(url)
 
-    assert [r.task for r in SqlBacklog(again).top({"acme": 9}, NOW, POOLS)] == [
+    assert [r.task for r in SqlBacklog(again).top({"acme": 9}, NOW)] == [
         "tasks/soon",
         "tasks/late",
     ]
@@ -205,7 +205,7 @@ def test_each_tenants_share_is_one_range_of_an_index(engine: Engine) -> None:
         connection.execute(text("ANALYZE"))  # as the server does by itself
     plans = plans_of(engine)
 
-    assert len(backlog.top(dict.fromkeys(tenants, 2), NOW, POOLS)) == 100
+    assert len(backlog.top(dict.fromkeys(tenants, 2), NOW)) == 100
     assert backlog.tenants() == tenants
 
     shares, distinct = plans
@@ -327,7 +327,7 @@ def test_acknowledged_rows_survive_a_kill(tmp_path: Path) -> None:
 
     engine = open_engine(url)
     prepare(engine)
-    rows: list[BacklogRow] = SqlBacklog(engine).top({"acme": 1000}, NOW, POOLS)
+    rows: list[BacklogRow] = SqlBacklog(engine).top({"acme": 1000}, NOW)
     assert len(rows) == 100
     engine.dispose()
 

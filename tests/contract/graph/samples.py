@@ -18,6 +18,7 @@ from region_scheduler.domain.ids import (
     zone_key,
 )
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, Role
+from region_scheduler.domain.pause import Pause, Scope, ScopeKind
 from region_scheduler.domain.run import Region, RegionStatus, Run, RunMode, Zone
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.states import TaskState
@@ -148,6 +149,12 @@ def an_entry(id_: str = "e1", **more: Any) -> AuditEntry:
     return AuditEntry(id=id_, **{**given, **more})
 
 
+def a_pause(kind: ScopeKind = ScopeKind.RUN, name: str = "run1", **more: Any) -> Pause:
+    scope = Scope(kind, name)
+    given: dict[str, Any] = {"reason": TEXT, "by": "operator:anna", "at": AT}
+    return Pause(id=scope.key, scope=scope, **{**given, **more})
+
+
 def a_tenant(name: str = TEXT, **more: Any) -> Tenant:
     given: dict[str, Any] = {
         "level": Level("gold", 2.5, 3, 40),
@@ -160,7 +167,7 @@ def a_tenant(name: str = TEXT, **more: Any) -> Tenant:
 _HOLDER: Final = SlotHolder(task_id(RunId("run1"), "x"), Token(3, ClaimId("c")))
 KINDS: Final[dict[str, Callable[[], Any]]] = {
     "tasks": _task,
-    "runs": lambda: a_run(ended_at=AT, mode=RunMode.DESTROY, is_paused=True),
+    "runs": lambda: a_run(ended_at=AT, mode=RunMode.DESTROY),
     "zones": a_zone,
     "regions": lambda: Region(id="eu", status=RegionStatus.DRAINING, serves=("eu-west-1",)),
     "instances": lambda: an_instance(
@@ -171,6 +178,7 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "conflicts": a_conflict,
     "answers": an_answer,
     "tenants": a_tenant,
+    "pauses": lambda: a_pause(number=3, until=AT),
     "audit": an_entry,
 }
 """By the name of the store: a value with as much in it as can be."""

@@ -19,6 +19,7 @@ from region_scheduler.drivers.arango.query import question
 from region_scheduler.ports import records, tasks
 from tests.contract.graph.samples import (
     a_conflict,
+    a_pause,
     a_run,
     a_slot,
     a_tenant,
@@ -45,6 +46,7 @@ PORTS: dict[str, type] = {
     "conflicts": records.ConflictStore,
     "answers": records.AnswerStore,
     "tenants": records.TenantStore,
+    "pauses": records.PauseStore,
     "audit": records.AuditStore,
 }
 ID = {name: a_task(name).id for name in "abcd"}
@@ -57,7 +59,6 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "ready"): lambda s: s.ready(RUN, 5),
     ("tasks", "held"): lambda s: s.held("eu"),
     ("tasks", "held_by"): lambda s: s.held_by([SCHEDULER]),
-    ("tasks", "in_flight"): lambda s: s.in_flight("eu").total,
     ("tasks", "state_counts"): lambda s: s.state_counts(RUN),
     ("tasks", "has_active"): lambda s: s.has_active(RUN),
     ("tasks", "outputs_before"): lambda s: s.outputs_before(ID["b"]),
@@ -81,6 +82,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("zones", "held"): lambda s: s.held(),
     ("zones", "count_of"): lambda s: s.count_of("acme", 5),
     ("regions", "all"): lambda s: s.all(),
+    ("regions", "standing"): lambda s: s.standing("eu", ["acme"]).region,
     ("instances", "unfenced"): lambda s: s.unfenced(),
     ("instances", "fenced"): lambda s: s.fenced(),
     ("instances", "workers"): lambda s: s.workers("eu"),
@@ -92,6 +94,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("conflicts", "recent"): lambda s: s.recent(5),
     ("answers", "for_tasks"): lambda s: s.for_tasks([ID["a"]]),
     ("tenants", "all"): lambda s: s.all(),
+    ("pauses", "on"): lambda s: s.on(),
     ("audit", "recent"): lambda s: s.recent(5),
 }
 
@@ -122,6 +125,7 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "conflicts", [a_conflict()])
     put(graph, "answers", [an_answer(task=ID["a"])])
     put(graph, "tenants", [a_tenant()])
+    put(graph, "pauses", [a_pause()])
     put(graph, "audit", [an_entry()])
 
 

@@ -10,12 +10,14 @@ import pytest
 
 from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.instance import Fence, FenceKind, Role
+from region_scheduler.domain.run import Region
 from region_scheduler.domain.states import ACTIVE, CLAIMABLE, HELD, SATISFYING, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.ports.tasks import Related
-from tests.contract.graph.samples import put, put_graph
-from tests.unit.domain.samples import RUN, SCHEDULER, WORKER, a_spec, a_task
+from tests.contract.graph.samples import a_pause, a_tenant, an_instance, put, put_graph
+from tests.unit.domain.samples import AT, RUN, SCHEDULER, WORKER, a_spec, a_task
 
 S = TaskState
 DIAMOND = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
@@ -127,8 +129,9 @@ def test_lists_by_state(graph: ArangoGraph, seed: int) -> None:
     assert graph.tasks.has_active(RUN) == bool(sample.in_states(ACTIVE))
     edges = sum(len(before) for before in sample.dag.before.values())
     assert graph.tasks.counts(RUN) == (len(sample.tasks), edges)
-    assert graph.tasks.in_flight("eu").by_tenant == ({"acme": len(held)} if held else {})
-    assert graph.tasks.in_flight("eu").total == len(held)
+    in_flight = graph.regions.standing("eu", []).in_flight
+    assert in_flight.by_tenant == ({"acme": len(held)} if held else {})
+    assert in_flight.total == len(held)
 
 
 @pytest.mark.parametrize("state", list(S))
@@ -167,6 +170,32 @@ def test_of_what_is_claimable_a_limit_leaves_the_longest_remaining_path_first(
     assert list(graph.tasks.marks_claimable("eu", 3).items()) == marks[:3]
 
 
+def test_how_a_region_stands_is_seen_in_one_look(graph: ArangoGraph) -> None:
+    (eu,) = put(graph, "regions", [Region(id="eu", serves=("eu-west-1",))])
+    fence = Fence(kind=FenceKind.EXPIRED, by="s:1", at=AT)
+    (worker, scheduler, _, _) = put(
+        graph,
+        "instances",
+        [
+            an_instance("b:1", roles=(Role.WORKER,)),
+            an_instance("a:1", roles=(Role.SCHEDULER, Role.API)),
+            an_instance("c:1", fenced=fence),
+            an_instance("d:1", region="us"),
+        ],
+    )
+    (on, _) = put(graph, "pauses", [a_pause(), a_pause(name="other", is_on=False)])
+    (gold,) = put(graph, "tenants", [a_tenant("acme")])
+
+    standing = graph.regions.standing("eu", ["acme", "nobody"])
+
+    assert standing.region == eu
+    assert standing.pauses == [on]
+    assert standing.members == [scheduler, worker]
+    assert (standing.schedulers, standing.workers) == ([scheduler], [worker])
+    assert standing.levels == {"acme": gold.level, "nobody": None}
+    assert graph.regions.standing("nowhere", []).region is None
+
+
 def test_in_flight_counts_by_tenant_pool_and_region(graph: ArangoGraph) -> None:
     put_graph(graph, [], {"a": S.CLAIMED, "b": S.RUNNING, "c": S.READY})
     put(
@@ -178,10 +207,12 @@ def test_in_flight_counts_by_tenant_pool_and_region(graph: ArangoGraph) -> None:
         ],
     )
 
-    assert graph.tasks.in_flight("eu").by_tenant == {"acme": 2, "other": 1}
-    assert graph.tasks.in_flight("eu").by_pool == {"default": 2, "big": 1}
-    assert graph.tasks.in_flight("us").by_tenant == {"other": 1}
-    assert graph.tasks.in_flight("ap").total == 0
+    here = graph.regions.standing("eu", []).in_flight
+    assert here.counts == {("acme", "default"): 2, ("other", "big"): 1}
+    assert here.by_tenant == {"acme": 2, "other": 1}
+    assert here.by_pool == {"default": 2, "big": 1}
+    assert graph.regions.standing("us", []).in_flight.by_tenant == {"other": 1}
+    assert graph.regions.standing("ap", []).in_flight.total == 0
 
 
 def test_outputs_come_from_the_direct_predecessors_by_name(graph: ArangoGraph) -> None:

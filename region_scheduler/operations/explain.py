@@ -1,0 +1,209 @@
+"""Why is a task not running, and when will it probably?
+
+Everything here is read, nothing is decided: the answer may be old by the time it is printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
+from region_scheduler.domain.run import RegionStatus, Run
+from region_scheduler.domain.states import CLAIMABLE, SATISFYING, TaskState
+from region_scheduler.domain.task import EventKind, Task
+from region_scheduler.errors import NotFound
+from region_scheduler.ports.backlog import Backlog, Place
+from region_scheduler.ports.queue import TaskQueue
+from region_scheduler.ports.records import GraphStores, Standing
+from region_scheduler.resources.assign import is_free_for
+
+_STOPPED = frozenset({TaskState.FAILED, TaskState.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that keeps a task.
+
+    Attributes:
+        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `paused`, `pool`, `level`, `lock`,
+            `resting`, `order`, `queued`, `running`, `person` or `ended`.
+        text: For people.
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a task is where it is.
+
+    Attributes:
+        reasons: What keeps it, all of it; none means that nothing is known to.
+        starts_in_s: Seconds until it probably starts; None if that depends on somebody, or cannot
+            be told.
+    """
+
+    task: Task
+    reasons: tuple[Reason, ...]
+    starts_in_s: float | None
+
+
+def explain(
+    graph: GraphStores,
+    task: Task,
+    now: datetime,
+    backlog: Backlog | None = None,
+    queue: TaskQueue | None = None,
+) -> Explanation:
+    """Return why `task` is not running.
+
+    Args:
+        graph: The graph store.
+        task: As just read.
+        now: This machine's wall time.
+        backlog: That of the task's region, if this process reaches it.
+        queue: That of the task's region, if this process reaches it.
+
+    Raises:
+        NotFound: Its run is gone.
+        Unavailable: No answer.
+    """
+    (run,) = graph.runs.read([task.run])
+    if run is None:
+        raise NotFound(thing="run", id=task.run)
+    if task.state is TaskState.PENDING:
+        return _of_pending(graph, task, run)
+    if task.state in CLAIMABLE:
+        return _of_ready(graph, task, now, backlog)
+    return Explanation(task, tuple(_of_rest(task, queue)), None)
+
+
+def _of_pending(graph: GraphStores, task: Task, run: Run) -> Explanation:
+    ancestors = graph.tasks.ancestors(task.id)
+    direct = [a for a in ancestors if a.distance == 1 and a.state not in SATISFYING]
+    reasons = [
+        Reason("predecessor", f"{one.name} is {one.state} in {one.region}") for one in direct
+    ]
+    stopped = [a for a in ancestors if a.state in _STOPPED]
+    reasons += [Reason("blocked", f"blocked by {one.name}, which {one.state}") for one in stopped]
+    if stopped:
+        return Explanation(task, tuple(reasons), None)
+    if not direct:
+        reasons += _of_run(graph, run)
+        return Explanation(task, tuple(reasons), None)
+    found = graph.tasks.read([a.id for a in ancestors if a.state not in SATISFYING])
+    # The longest path of an ancestor to the run's end, less ours, is at least the one to us.
+    paths = [one.spec.remaining_s - task.spec.remaining_s for one in found if one is not None]
+    waits_for_person = any(a.state is TaskState.AWAITING for a in ancestors)
+    return Explanation(task, tuple(reasons), None if waits_for_person else max(0.0, *paths, 0.0))
+
+
+def _of_run(graph: GraphStores, run: Run) -> Iterator[Reason]:
+    (zone,) = graph.zones.read([run.zone]) if run.zone else (None,)
+    if run.needs_zone and zone is not None and zone.active_run not in {"", run.id}:
+        yield Reason("zone", f"zone {zone.name} is held by run {zone.active_run}")
+    elif run.needs_zone and zone is not None and not zone.active_run:
+        yield Reason("zone", f"zone {zone.name} is about to be given to a run")
+    else:
+        yield Reason("run", f"the run is {run.state}; all it needs is done, it is about to unlock")
+
+
+def _of_ready(
+    graph: GraphStores, task: Task, now: datetime, backlog: Backlog | None
+) -> Explanation:
+    standing = graph.regions.standing(task.region, [task.tenant])
+    slots = sum(worker.capacity.get(task.spec.pool, 0) for worker in standing.workers)
+    reasons = [*_of_region(standing, task, now)]
+    if not slots:
+        told = f"no live worker of {task.region} serves pool {task.spec.pool}"
+        reasons.append(Reason("pool", told))
+    level = standing.levels[task.tenant]
+    most = level.in_flight_max if level is not None else None
+    mine = standing.in_flight.by_tenant.get(task.tenant, 0)
+    if most is not None and mine >= most:
+        told = f"tenant {task.tenant} has {mine} tasks in flight here; its level allows {most}"
+        reasons.append(Reason("level", told))
+    reasons += _of_locks(graph, task)
+    place = backlog.place(task.id) if backlog is not None else None
+    depends = bool(reasons)
+    if place is not None:
+        reasons += _of_place(place, standing.in_flight.total, slots, now)
+    return Explanation(task, tuple(reasons), None if depends else _starts_in(task, place, slots))
+
+
+def _of_region(standing: Standing, task: Task, now: datetime) -> Iterator[Reason]:
+    region = standing.region
+    if region is None:
+        yield Reason("region", f"region {task.region} does not exist")
+    elif region.status is not RegionStatus.ACTIVE:
+        why = f": {region.reason}" if region.reason else ""
+        yield Reason("region", f"region {task.region} is {region.status}{why}")
+    closed = closed_at(standing.pauses, now)
+    scopes = (
+        EVERYTHING,
+        Scope(ScopeKind.REGION, task.region),
+        Scope(ScopeKind.TENANT, task.tenant),
+        Scope(ScopeKind.ZONE, task.zone),
+        Scope(ScopeKind.RUN, task.run),
+    )
+    for scope in scopes:
+        is_passed = scope.kind is ScopeKind.RUN and task.passport == closed.passports.get(task.run)
+        if (why := closed.why([scope])) and not is_passed:
+            yield Reason("paused", why)
+
+
+def _of_locks(graph: GraphStores, task: Task) -> Iterator[Reason]:
+    units: Counter[str] = Counter()
+    for need in task.spec.locks:
+        units[need.resource] += need.units
+    slots = graph.slots.of_resources(sorted(units)) if units else []
+    takers = {slot.id: owner.task for slot in slots if (owner := slot.holder or slot.reservation)}
+    found = graph.tasks.read(sorted(set(takers.values()))) if takers else []
+    names = {one.id: f"{one.spec.name} of run {one.run}" for one in found if one is not None}
+    for resource, wanted in units.items():
+        seen = [slot for slot in slots if slot.resource == resource]
+        free = sum(is_free_for(slot, task.id) and not slot.is_retiring for slot in seen)
+        if seen and free < wanted:
+            by = sorted({names.get(takers[s.id], takers[s.id]) for s in seen if s.id in takers})
+            told = f"lock {resource}: {free} of {len(seen)} units free, {wanted} needed"
+            yield Reason("lock", f"{told}; taken by {', '.join(by) or 'nobody'}")
+
+
+def _of_place(place: Place, in_flight: int, slots: int, now: datetime) -> Iterator[Reason]:
+    rests_s = place.rests_until_s - now.timestamp()
+    if rests_s > 0:
+        yield Reason("resting", f"it rests for {rests_s:.0f} s more before it is tried again")
+    overdue_s = now.timestamp() - place.due_s
+    due = f"overdue for {overdue_s:.0f} s" if overdue_s > 0 else f"due in {-overdue_s:.0f} s"
+    told = f"{place.ahead} of its tenant come before it; {in_flight} in flight for {slots} slots"
+    yield Reason("order", f"{told}; {due}")
+
+
+def _starts_in(task: Task, place: Place | None, slots: int) -> float | None:
+    """Return when it probably starts, were all tasks before it as long as it is itself."""
+    if place is None or not slots:
+        return None
+    return place.ahead // slots * task.spec.expected_s
+
+
+def _of_rest(task: Task, queue: TaskQueue | None) -> Iterator[Reason]:
+    if task.state is TaskState.CLAIMED:
+        waiting = queue.length(task.spec.pool) if queue is not None else None
+        length = f", {waiting} messages wait there" if waiting is not None else ""
+        told = f"dispatched to pool {task.spec.pool} of {task.region}{length}"
+        yield Reason("queued", told)
+    elif task.state is TaskState.RUNNING:
+        start = next((e for e in reversed(task.history) if e.kind is EventKind.STARTED), None)
+        since = f" since {start.at.isoformat(timespec='seconds')}" if start else ""
+        holder = task.holder.incarnation if task.holder else "nobody"
+        yield Reason("running", f"attempt {task.attempt} runs{since}, held by {holder}")
+    elif task.state is TaskState.AWAITING:
+        verb = "approve" if task.spec.runner == "approval" else "answer"
+        yield Reason("person", f"{task.reason or 'it waits'}; `tasks {verb} {task.id}` answers it")
+    else:
+        why = f": {task.reason}" if task.reason else ""
+        yield Reason("ended", f"it is {task.state}{why}")

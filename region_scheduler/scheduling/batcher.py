@@ -1,0 +1,202 @@
+"""The batcher: which of the backlog's tasks are promoted next (DESIGN.md section 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final
+
+from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.domain.lease import LeaseTimings
+from region_scheduler.domain.pause import Closed, ScopeKind
+from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.task import Task
+from region_scheduler.domain.tenant import Level
+from region_scheduler.identity.tenants import levels_of
+from region_scheduler.ports.backlog import Backlog, BacklogRow, Eligible, Metadata, TaskRow
+from region_scheduler.ports.records import GraphStores, Standing
+from region_scheduler.ports.time import Clock
+from region_scheduler.resources.assign import is_made
+from region_scheduler.scheduling.mend import is_ready_in
+from region_scheduler.scheduling.ownership import Part
+from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares
+from region_scheduler.scheduling.settings import SchedulerSettings
+
+_SPARE: Final = 16
+"""Rows of a tenant that are looked at beyond its share, in case locks keep some back."""
+_DEEPER: Final = 4
+
+
+class Batcher:
+    """Keeps the backlog up to what is ready, and chooses from it.
+
+    Args:
+        settings: Of this region.
+        graph: The graph store; what is ready comes from the local follower.
+        backlog: This region's backlog.
+        metadata: The attributes of this region's tasks.
+        timings: Lease arithmetic.
+        clock: This machine's clock.
+    """
+
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        graph: GraphStores,
+        backlog: Backlog,
+        metadata: Metadata,
+        timings: LeaseTimings,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._graph = graph
+        self._backlog = backlog
+        self._metadata = metadata
+        self._timings = timings
+        self._clock = clock
+        self._notice, self._noticed = object(), object()
+        self._looked_at = -inf
+
+    def notice(self) -> None:
+        """Say that a task may have become ready; returns at once, from any thread."""
+        self._notice = object()
+
+    def room(self, standing: Standing, queue_length: Callable[[str], int]) -> Room:
+        """Return K: how many more tasks the region may have in flight, as far as one batch goes.
+
+        Args:
+            standing: How the region stands.
+            queue_length: Tells how many messages wait in a pool.
+
+        Raises:
+            Unavailable: The broker does not answer.
+        """
+        workers, in_flight = standing.workers, standing.in_flight
+        pools = sorted({pool for worker in workers for pool in worker.capacity})
+        # What timed out before a worker came to it is still in the queue, and takes room there.
+        under_way = {p: max(in_flight.by_pool.get(p, 0), queue_length(p)) for p in pools}
+        room = promotable(workers, self._settings.look_ahead, under_way)
+        return room.within(self._settings.in_flight_max - in_flight.total, self._settings.batch_max)
+
+    def promotable(self, standing: Standing, closed: Closed, mine: Part) -> Sequence[BacklogRow]:
+        """Return the rows to promote, the graph asked for new ones only where they may matter.
+
+        Nothing is asked while there is no room. Whatever is not looked for here gets its row from
+        the mender, within `reconcile_every_s`.
+
+        Args:
+            standing: How the region stands.
+            closed: What is paused.
+            mine: This scheduler's part.
+
+        Raises:
+            Unavailable: No answer; nothing was decided.
+            OutcomeUnknown: A row may be there or not.
+        """
+        if not mine.room.total or not mine.room.pools:
+            return ()
+        since_s = self._clock.monotonic() - self._looked_at
+        least_s = self._settings.look_every_s if self._is_noticed() else inf
+        if since_s >= min(least_s, self._timings.reconcile_every_s):
+            self._discover()
+        rows = self._choose(standing, closed, mine)
+        if len(rows) < mine.room.total and self._is_noticed() and self._discover():
+            rows = self._choose(standing, closed, mine)
+        return rows
+
+    def _is_noticed(self) -> bool:
+        return self._notice is not self._noticed
+
+    def _discover(self) -> bool:
+        """Take over what became ready, whoever admitted it; say whether there was anything."""
+        notice, at = self._notice, self._clock.monotonic()
+        region = self._settings.region
+        seen = self._graph.tasks.marks_claimable(region, self._settings.scan_limit)
+        rows = self._backlog.marks(list(seen))
+        new = [id_ for id_, seq in seen.items() if rows.get(id_, -1) < seq]
+        ready = self.ready(new)
+        if ready:
+            self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
+            self.note(ready)
+        # Only now: what a look that failed was for is still to be looked for.
+        self._noticed, self._looked_at = notice, at
+        return bool(ready)
+
+    def ready(self, ids: Sequence[TaskId]) -> list[Task]:
+        """Return those of the tasks that this region may claim, as read at the leader.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        tasks = self._graph.tasks.known(ids).values() if ids else ()
+        region = self._settings.region
+        return [task for task in tasks if task is not None and is_ready_in(region, task)]
+
+    def note(self, tasks: Sequence[Task]) -> None:
+        """Keep the attributes of this region's tasks up to date with what was read or written."""
+        mine = [TaskRow.of(task) for task in tasks if task.region == self._settings.region]
+        if mine:
+            self._metadata.record(mine)
+
+    def _choose(self, standing: Standing, closed: Closed, mine: Part) -> Sequence[BacklogRow]:
+        """Return the rows to promote: of each tenant, by its share, the best that can run.
+
+        Where locks or full pools keep many back, it looks deeper.
+        """
+        paused = closed.names(ScopeKind.TENANT)
+        tenants = [name for name in self._backlog.tenants() if name not in paused]
+        if not tenants:
+            return ()
+        levels, in_flight = self._levels(standing, tenants), standing.in_flight.by_tenant
+        claimants = {name: Claimant(levels[name], in_flight.get(name, 0)) for name in tenants}
+        asked = {
+            name: share + _SPARE if claimants[name].may_have(1) else 0
+            for name, share in shares(claimants, mine.room.total).items()
+        }
+        limit, pools = self._settings.scan_limit, mine.room.pools
+        eligible = self._eligible(closed, mine)
+        seen: dict[TaskId, BacklogRow] = {}
+        while True:
+            found = self._backlog.top(asked, self._now_s(), replace(eligible, pools=pools))
+            seen |= {row.task: row for row in found}  # a deeper look only adds behind
+            rows = list(seen.values())
+            picked = pick(rows, self._slots_seen(rows), mine.room, claimants)
+            counts = Counter(row.tenant for row in found)
+            cut = [n for n in picked.short if asked[n] <= counts[n] < limit]
+            if not cut:
+                return picked.rows
+            if pools - picked.pools:
+                pools &= picked.pools  # what waits for a full pool hides what could run in another
+            else:
+                asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
+
+    def _levels(self, standing: Standing, tenants: Sequence[str]) -> Mapping[str, Level]:
+        """Return the tenants' levels; those that came with this very batch are asked for."""
+        default = self._settings.level_default
+        late = [name for name in tenants if name not in standing.levels]
+        known = {name: level or default for name, level in standing.levels.items()}
+        return {**known, **levels_of(self._graph.tenants, late, default)}
+
+    def _eligible(self, closed: Closed, mine: Part) -> Eligible:
+        runs = {RunId(name) for name in closed.names(ScopeKind.RUN)}
+        of_zones = {
+            run.id
+            for zone in closed.names(ScopeKind.ZONE)
+            for run in self._graph.runs.of_zone(zone)
+        }
+        # A step lets a wave of a paused run pass; what else closes the run it does not open.
+        passports = {closed.passports[run] for run in runs - of_zones}
+        return Eligible(None, frozenset(runs | of_zones), frozenset(passports), mine.buckets)
+
+    def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
+        names = sorted({name for row in rows for name in row.locks})
+        slots: dict[str, list[Slot]] = {name: [] for name in names}
+        for slot in self._graph.slots.of_resources(names) if names else ():
+            slots[slot.resource].append(slot)
+        # One that was made in part is as good as never seen: its first taker makes the rest.
+        return {name: units for name, units in slots.items() if is_made(units)}
+
+    def _now_s(self) -> float:
+        return self._clock.now().timestamp()
