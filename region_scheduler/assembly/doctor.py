@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from region_scheduler.ports.records import GraphStores
 _DISK_FREE_BYTES_MIN = 1 << 30
 _ANSWER_S = 10.0
 _POOL = "default"
+_READY_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield _lease(settings)
     yield from _graph(settings)
     yield _guarded("broker", lambda: _broker(settings))
+    yield _guarded("queues", lambda: _queues(settings))
     yield _guarded("relational store", lambda: _relational(settings))
     yield _guarded("terraform", _terraform)
     yield _guarded("disk", lambda: _disk(settings))
@@ -112,6 +115,31 @@ def _broker(settings: Settings) -> str:
         queue.close()
     address = broker.connection_for_write().as_uri(include_password=False)
     return f"answers at {address}, {waiting} messages wait in {queue_name(settings.region, _POOL)}"
+
+
+def _queues(settings: Settings) -> str:
+    """Say how long each queue is beside its bound, and for which pools there is no worker."""
+    from region_scheduler.drivers.celery.queue import CeleryQueue
+
+    with ExitStack() as closing:
+        graph = open_graph(settings, closing)
+        queue = CeleryQueue(open_broker(settings), settings.region, settings.signing_key_bytes())
+        closing.callback(queue.close)
+        slots: Counter[str] = Counter()
+        for worker in graph.instances.workers(settings.region):
+            slots.update(worker.capacity)
+        ready = list(graph.tasks.marks_claimable(settings.region, _READY_MAX))
+        waiting = Counter(task.spec.pool for task in graph.tasks.read(ready) if task is not None)
+        told = [
+            f"{pool}: {queue.length(pool)} of at most {count * (1 + settings.scheduler.look_ahead)}"
+            for pool, count in sorted(slots.items())
+        ]
+    unserved = sorted(waiting.keys() - slots.keys())
+    if unserved:
+        count, names = sum(waiting[pool] for pool in unserved), ",".join(unserved)
+        way_out = f"start `worker --region {settings.region} --pool {names}`"
+        raise _Unwell(f"{count} tasks are ready in pools that no worker serves: {way_out}")
+    return ", ".join(told) or "no worker, so nothing is put in them"
 
 
 def _relational(settings: Settings) -> str:

@@ -119,6 +119,33 @@ def answer(
 
 
 @app.command()
+def dead(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Of each region.")] = 100,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """List the tasks of all runs that failed for good, newest run first, and why."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.domain.ends import why_failed
+
+    with session(state_dir) as opened:
+        graph = opened.graph
+        found = [t for r in graph.regions.all() for t in graph.tasks.failed(r.id, limit)]
+    rows = [
+        {
+            "run": task.run,
+            "name": task.spec.name,
+            "region": task.region,
+            "attempt": task.attempt,
+            "why": why_failed(task),
+        }
+        for task in sorted(found, key=lambda task: task.id, reverse=True)
+    ]
+    columns = ["run", "name", "region", "attempt", "why"]
+    Output(as_json).items(rows, columns, "nothing has failed for good")
+
+
+@app.command()
 def retry(task: TaskText, state_dir: StateDir = None, as_json: Json = False) -> None:
     """Give a failed or cancelled task a fresh budget; a run that has ended goes on with it."""
     from region_scheduler.cli.session import session

@@ -120,12 +120,17 @@ class Worker:
         concurrency: Attempts at once.
         kind: Child processes, or threads of one process.
         cap_s_max: Longest time that any step may run.
+        memory_mib_max: Of all processes of a step, MiB, unless its task says otherwise; 0 for no
+            bound.
+        log_mib_max: Output kept of one attempt, MiB; what is beyond it is left out, and said so.
     """
 
     pools: Names = ("default",)
     concurrency: Count = 4
     kind: Literal["prefork", "threads"] = "prefork"
     cap_s_max: Seconds = 4 * 3600.0
+    memory_mib_max: Annotated[int, Field(ge=0)] = 4096
+    log_mib_max: Count = 16
 
 
 @dataclass(frozen=True, slots=True)

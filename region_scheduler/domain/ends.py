@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from region_scheduler.domain.states import TaskState
-from region_scheduler.domain.task import Exit, ExitKind, OnLoss, Task
+from region_scheduler.domain.task import EventKind, Exit, ExitKind, OnLoss, Task
 
 
 def after_end(task: Task, ended: Exit) -> tuple[TaskState, dict[str, Any]]:
@@ -46,6 +46,16 @@ def after_loss(task: Task) -> tuple[TaskState, dict[str, Any]]:
     if task.losses >= task.spec.retry.losses_limit:
         return TaskState.FAILED, counted
     return _by_on_loss(task), counted
+
+
+def why_failed(task: Task) -> str:
+    """Return why a failed task is tried no more, in one line."""
+    last = task.history[-1] if task.history else None
+    if last is not None and last.kind is EventKind.LOST:
+        return f"its holder was lost {task.losses} times: {task.reason}"
+    if last is not None and last.detail in {ExitKind.RETRYABLE, ExitKind.CAPPED}:
+        return f"{task.retries_used} attempts failed, the last {last.detail}: {task.reason}"
+    return task.reason
 
 
 def _by_on_loss(task: Task) -> TaskState:

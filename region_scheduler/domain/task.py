@@ -95,6 +95,7 @@ class TaskSpec:
         is_repeatable: Running it twice is harmless.
         is_irreversible: It cannot be undone by `destroy`.
         cap_s: Longest time that one attempt may run, seconds.
+        memory_mib_max: Most memory of all processes of its step, MiB; 0 leaves it to the worker.
         expected_s: Median duration, seconds.
         remaining_s: Longest expected path from its start to the run's end, seconds.
         priority: Higher is sooner, within a tenant; see `Task.priority_now`.
@@ -119,6 +120,7 @@ class TaskSpec:
     on_loss: OnLoss = OnLoss.RETRY
     is_irreversible: bool = False
     cap_s: float = 3600.0
+    memory_mib_max: int = 0
     expected_s: float = 0.0
     remaining_s: float = 0.0
     priority: int = 0

@@ -21,6 +21,7 @@ from region_scheduler.domain.step import StepJob, StopWish
 from region_scheduler.errors import ensure
 from region_scheduler.ports.time import Clock
 from region_scheduler.worker import shim, steplog
+from region_scheduler.worker.memory import Memory
 from region_scheduler.worker.processes import RECEIPT_VARIABLE, kill_receipt
 from region_scheduler.worker.receipts import Receipts
 from region_scheduler.worker.steplog import Act
@@ -38,6 +39,7 @@ class How(StrEnum):
     EXITED = "exited"
     STOP = "stop"
     CAP = "cap"
+    MEMORY = "memory"
     LEASE = "lease"
     PARENT = "parent"
     HAND_BACK = "hand-back"
@@ -78,6 +80,7 @@ class Executor:
         stop_s: SIGINT comes this long before the lease's deadline, seconds.
         stop_grace_s: A cancelled or capped step may take this long to end, seconds.
         log_bytes_max: Output kept of one execution; its last 8 KiB always are.
+        memory_mib_max: Of all processes of a step whose task says nothing, MiB; 0 for no bound.
     """
 
     clock: Clock
@@ -86,6 +89,11 @@ class Executor:
     stop_s: float
     stop_grace_s: float
     log_bytes_max: int = 16 * 1024 * 1024
+    memory_mib_max: int = 0
+
+    def memory_mib(self, job: StepJob) -> int:
+        """Return the bound that holds for a job, MiB; 0 for none."""
+        return job.spec.memory_mib_max or self.memory_mib_max
 
     def execute(
         self,
@@ -145,6 +153,7 @@ class Executor:
         """
         leash, reports = _pipes(process)
         stop_reason = ""
+        memory = Memory(process.pid, self.memory_mib(job), self.clock)
         try:
             self.receipts.attach(job.receipt_id, process.pid)
             _tell(leash, b"go\n")
@@ -153,6 +162,8 @@ class Executor:
             while not poller.poll(_ASK_S * 1000):
                 if not stop_reason and (stop_reason := should_stop()):
                     _tell(leash, b"stop\n")
+                if word := memory.look():
+                    _tell(leash, word)
             report = reports.read()
         finally:
             leash.close()
@@ -179,8 +190,11 @@ class Executor:
             started_at=said["started_at"],
             ended_at=said["ended_at"],
             stop_reason=stop_reason,
-            detail=os.strerror(errno) if errno else "",
+            detail=os.strerror(errno) if errno else self._told(job, said["how"]),
         )
+
+    def _told(self, job: StepJob, how: str) -> str:
+        return f"{self.memory_mib(job)} MiB" if how == How.MEMORY else ""
 
     def _lost(self, job: StepJob, act: Act, process: subprocess.Popen[bytes]) -> Ended:
         """Clear up after a shim that was killed; its step died with it, its orphans do here."""

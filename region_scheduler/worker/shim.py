@@ -1,16 +1,16 @@
 """Guards one step when everything above it may be gone; standalone, standard library only.
 
 Started as `python -I -S shim.py NAME=VALUE… -- ARGV…` by `worker.execute` in the step's own
-environment and directory. Standard input is its leash: `go` lets the step start, `stop` interrupts
-it, and the end of file means that the worker process is dead. Standard output carries one line of
-JSON about the end (`worker.execute.Ended`).
+environment and directory. Standard input is its leash: `go` lets the step start, `stop` or `memory`
+interrupts it, `kill` ends it, and the end of file means that the worker process is dead. Standard
+output carries one line of JSON about the end (`worker.execute.Ended`).
 
 What ends a step, each on CLOCK_BOOTTIME so that a suspended machine counts too:
 
 - the lease: SIGINT at deadline - stop_s, SIGKILL to the whole tree at the deadline, whatever else
   is under way; the deadline is read again and again from the lease file, and an unreadable or
   revoked one has passed;
-- the cap, or `stop`: SIGINT, then stop_grace_s or the deadline, whichever is sooner, then SIGKILL;
+- the cap, or a word: SIGINT, then stop_grace_s or the deadline, whichever is sooner, then SIGKILL;
 - the worker's death: SIGKILL at once;
 - its own end: what it left running is killed.
 
@@ -24,8 +24,7 @@ so it would fire when a pool's thread retires. A fork of the worker could hold t
 the shim also watches its parent's id. Without /proc and prctl (macOS) only the step's process group
 is killed.
 
-Imports are few on purpose (`signal` alone takes 6 ms, through `enum`): a start costs about 20 ms,
-half of it the interpreter's own.
+Imports are few on purpose (`signal` alone takes 6 ms): a start costs about 20 ms.
 """
 
 from __future__ import annotations
@@ -255,8 +254,10 @@ class Guardian:
         if not words:
             self._poller.unregister(0)
             self._kill("parent")
-        elif b"stop" in words and not self._why:
-            self._interrupt("stop", boottime())
+        elif b"kill" in words:
+            self._kill(self._why or "memory")
+        elif not self._why:
+            self._interrupt("memory" if b"memory" in words else "stop", boottime())
 
     def _interrupt(self, why: str, now: float) -> None:
         """Ask the step's group to end, once; terraform takes a second SIGINT for a forced stop."""
@@ -271,7 +272,7 @@ class Guardian:
 
     def _kill_everything(self) -> None:
         _signal_group(self._pid, _SIGKILL)
-        for pid in _descendants(os.getpid()):
+        for pid in descendants(os.getpid()):
             try:
                 os.kill(pid, _SIGKILL)
             except OSError:
@@ -340,7 +341,7 @@ def _signal_group(group: int, number: int) -> None:
         return  # nobody left in it
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
     """Return the ids of all processes below `root`; empty where there is no /proc."""
     children: dict[int, list[int]] = {}
     try:

@@ -42,8 +42,8 @@ class StepRecord:
         boot: CLOCK_BOOTTIME of the writer, seconds; compared on one machine only.
         worker_pid: The process that answers for the step.
         shim_pid: Its shim; the worker's own id for a step that runs inside it.
-        exit: How it ended: `exited`, `stop`, `cap`, `lease`, `parent`, `not-started`, `lost`; empty
-            at a start.
+        exit: How it ended: `exited`, `stop`, `cap`, `memory`, `lease`, `parent`, `not-started`,
+            `lost`; empty at a start.
         code: Exit code of the step's process, negative for a signal; None where there is none.
     """
 

@@ -27,6 +27,14 @@ BOXES = [
 ]
 
 
+def test_each_test_that_the_page_on_queues_names_is_there() -> None:
+    named = re.findall(r"`(test_\w+)`", page("queues.md"))
+    texts = [path.read_text() for path in files(".py") if "tests" in path.parts]
+
+    assert len(named) > 5
+    assert [name for name in named if not any(f"def {name}(" in text for text in texts)] == []
+
+
 def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text()
 

@@ -30,7 +30,7 @@ from region_scheduler.domain.task import (
 
 NODE_KEYS: Final = frozenset(
     "id runtime_s region labels purpose runner inputs locks retry priority delay_tolerance_s"
-    " regions pool on_loss cap_s condition is_irreversible".split()
+    " regions pool on_loss cap_s memory_mib_max condition is_irreversible".split()
 )
 LOCK_KEYS: Final = frozenset("resource capacity units when_holder_lost".split())
 RETRY_KEYS: Final = frozenset("limit delay_s losses_limit inspections_limit".split())
@@ -100,6 +100,7 @@ def task_of(
         on_loss=OnLoss.RETRY if is_simulated else loss,
         is_irreversible=_flag(fields, "is_irreversible", place),
         cap_s=_simulated_cap(cap_s, inputs) if is_simulated else cap_s,
+        memory_mib_max=a_whole(fields.get("memory_mib_max", 0), f"{place}.memory_mib_max"),
         expected_s=expected_s,
         remaining_s=remaining_s,
         priority=a_whole(fields.get("priority", 0), f"{place}.priority"),

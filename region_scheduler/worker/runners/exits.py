@@ -16,6 +16,7 @@ OUTPUT_BYTES_MAX: Final = 64 * 1024
 _KINDS: Final = {
     How.STOP: ExitKind.CANCELLED,
     How.CAP: ExitKind.CAPPED,
+    How.MEMORY: ExitKind.CAPPED,
     How.LEASE: ExitKind.FENCED,
     How.PARENT: ExitKind.FENCED,
     How.HAND_BACK: ExitKind.HAND_BACK,
@@ -58,6 +59,7 @@ def describe(job: StepJob, ended: Ended) -> str:
     reasons = {
         How.STOP: f"stopped: {ended.stop_reason}",
         How.CAP: f"it took longer than its cap of {job.spec.cap_s:g} s",
+        How.MEMORY: f"its processes took more memory than its cap of {ended.detail}",
         How.LEASE: "the worker's lease ran out",
         How.PARENT: "the worker was lost",
         How.HAND_BACK: "the worker's lease was about to run out; nothing was run",

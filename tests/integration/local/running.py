@@ -76,7 +76,8 @@ def descendants(mark: str) -> list[int]:
 class RunningStack:
     """A stack under test; `start` it, and `stop` it whatever happens.
 
-    On a server of somebody else's it has a database of its own, which `drop` removes.
+    On a server of somebody else's it has a database of its own, which `drop` removes. `settings` go
+    into the environment of all its parts.
     """
 
     state_dir: Path
@@ -85,13 +86,14 @@ class RunningStack:
     process: subprocess.Popen[bytes] | None = None
     more: list[subprocess.Popen[bytes]] = field(default_factory=list)
     database: str = field(default_factory=lambda: f"rs_stack_{secrets.token_hex(4)}")
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def environ(self) -> dict[str, str]:
         """The environment of `up` and of every command that uses the stack."""
         is_ours = REAL_URL_VARIABLE not in os.environ
         own_database = {} if is_ours else {_DATABASE_VARIABLE: self.database}
-        return {**os.environ, MARK: str(self.state_dir), **own_database}
+        return {**os.environ, MARK: str(self.state_dir), **own_database, **self.settings}
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Begin to start it."""

@@ -76,7 +76,7 @@ def test_the_doctor_finds_everything_well(running: RunningStack) -> None:
     found = running.json("doctor")
 
     assert found["ok"] is True
-    assert {"graph store", "broker", "terraform", "lease", "disk"} <= {
+    assert {"graph store", "broker", "queues", "terraform", "lease", "disk"} <= {
         row["subject"] for row in found["items"]
     }
 

@@ -70,6 +70,7 @@ class Stage:
         expected_s: float = 0.0,
         time_scale: float = 1.0,
         on_loss: OnLoss = OnLoss.RETRY,
+        memory_mib_max: int = 0,
     ) -> StepJob:
         """Return a job with an empty scratch directory of its own, its receipt entered."""
         work_dir = self.root / "work" / name
@@ -90,6 +91,7 @@ class Stage:
                 region="eu-west",
                 allowed_regions=("eu-west",),
                 cap_s=cap_s,
+                memory_mib_max=memory_mib_max,
                 expected_s=expected_s,
                 on_loss=on_loss,
                 state_key=state_key,

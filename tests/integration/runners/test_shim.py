@@ -196,6 +196,65 @@ def test_a_step_that_ends_when_asked_is_not_killed(tmp_path: Path, end: str) -> 
     assert stage.log(job) == "ready\ntidied up\n"
 
 
+# Two processes of 80 MiB each, which end well if they are interrupted; one that only grows.
+HUNGRY_TREE = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: sys.exit(7))
+os.fork()
+held = bytearray(os.urandom(1 << 20) * 80)
+print("ready", flush=True)
+time.sleep(60)
+"""
+RUNAWAY = """
+import signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+held = []
+while True:
+    held.append(bytearray(b"x") * (8 << 20))
+    time.sleep(0.02)
+"""
+
+
+def test_a_step_whose_processes_together_take_too_much_memory_is_interrupted(stage: Stage) -> None:
+    job = stage.job(memory_mib_max=120)
+
+    ended = stage.executor.execute(job, python(HUNGRY_TREE), never)
+
+    assert (ended.how, ended.code, ended.detail) == (How.MEMORY, 7, "120 MiB")
+    assert stage.log(job).startswith("ready")
+    assert [record.exit for record in stage.records()] == ["", "memory"]
+
+
+def test_a_step_that_keeps_to_its_memory_is_left_alone(stage: Stage) -> None:
+    code = "held = bytearray(b'x') * (80 << 20); import time; time.sleep(2.5)"
+
+    ended = stage.executor.execute(stage.job(memory_mib_max=120), python(code), never)
+
+    assert (ended.how, ended.code) == (How.EXITED, 0)
+
+
+def test_what_a_fork_shares_is_counted_once(stage: Stage) -> None:
+    code = (
+        "import os, time\n"
+        "held = bytearray(b'x') * (80 << 20)\n"
+        "children = [os.fork() for _ in range(2)]\n"  # four processes of 80 MiB, all shared
+        "time.sleep(2.5)"
+    )
+
+    ended = stage.executor.execute(stage.job(memory_mib_max=150), python(code), never)
+
+    assert (ended.how, ended.code) == (How.EXITED, 0)
+
+
+def test_a_step_whose_memory_runs_away_is_not_waited_for(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, stop_grace_s=60)
+    job = stage.job(memory_mib_max=64, cap_s=50)
+
+    ended = stage.executor.execute(job, python(RUNAWAY), never)
+
+    assert (ended.how, ended.is_killed) == (How.MEMORY, True)
+
+
 def test_a_grace_never_outlasts_the_lease(tmp_path: Path) -> None:
     stage = Stage(tmp_path, lease_s=1.0, stop_grace_s=60)
     deadline = stage.lease.deadline()
