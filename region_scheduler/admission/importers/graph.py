@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import msgspec
 import orjson
 
-from region_scheduler.admission.importers.fields import a_list, a_number, a_text, an_object, refused
+from region_scheduler.admission.importers.fields import a_list, a_text, an_object, refused
 from region_scheduler.admission.importers.model import (
     SOURCE_RUNNER,
     FoundGraph,
     Numbered,
     Unresolved,
 )
-from region_scheduler.admission.importers.node import TaskOptions, task_of
+from region_scheduler.admission.importers.node import TaskOptions, expected_s, task_of
 from region_scheduler.admission.rules import (
     are_kept,
     id_problem,
@@ -161,14 +162,17 @@ def plan_of_graph(
         declared=_declared(found.nodes),
         time_scale=options.time_scale if options.is_simulated else None,
     )
-    expected = [a_number(n.get("runtime_s", 0), f"nodes[{i}].runtime_s") for i, n in numbered]
-    remaining = dag.remaining(dict(zip(names, expected, strict=True)))
+    expected = {n["id"]: expected_s(n, f"nodes[{i}]") for i, n in numbered}
+    remaining = dag.remaining(expected)
     return Plan(
         name=found.name,
         tenant=options.tenant,
         home_region=options.home_region,
         regions=options.regions,
-        tasks=tuple(task_of(n, f"nodes[{i}]", tasks, remaining[n["id"]]) for i, n in numbered),
+        tasks=tuple(
+            task_of(n, f"nodes[{i}]", tasks, expected[n["id"]], remaining[n["id"]])
+            for i, n in numbered
+        ),
         edges=tuple((b, a) for a, befores in dag.before.items() for b in befores),
     )
 
@@ -210,13 +214,20 @@ def _refuse_unkept(node: Mapping[str, Json], place: str, limits: Limits) -> None
         raise refused(place, node["id"], f"it {problem}")
 
 
-def _edges(top: Mapping[str, Any], key: str) -> Iterator[Edge]:
-    for number, pair in enumerate(a_list(top.get(key, []), key)):
-        match pair:
-            case [str(before), str(after)]:
-                yield before, after
-            case _:
-                raise refused(f"{key}[{number}]", pair, 'it must be ["before", "after"]')
+def _edges(top: Mapping[str, Any], key: str) -> list[Edge]:
+    pairs = a_list(top.get(key, []), key)
+    try:
+        return msgspec.convert(pairs, list[Edge])  # all of them at once
+    except msgspec.ValidationError:
+        for number, pair in enumerate(pairs):
+            match pair:
+                case [str(), str()]:
+                    continue
+                case _:
+                    raise refused(
+                        f"{key}[{number}]", pair, 'it must be ["before", "after"]'
+                    ) from None
+        raise
 
 
 def _declared(nodes: Sequence[Mapping[str, Json]]) -> dict[str, int]:

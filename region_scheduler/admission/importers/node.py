@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from region_scheduler.admission.importers.fields import (
@@ -62,7 +63,11 @@ class TaskOptions:
 
 
 def task_of(
-    node: Mapping[str, Json], place: str, options: TaskOptions, remaining_s: float
+    node: Mapping[str, Json],
+    place: str,
+    options: TaskOptions,
+    expected_s: float,
+    remaining_s: float,
 ) -> TaskSpec:
     """Return the task of a node.
 
@@ -70,53 +75,62 @@ def task_of(
         node: In the graph form.
         place: Where it stands.
         options: What it does not say itself.
+        expected_s: Its `runtime_s`, seconds; from `expected_s`.
         remaining_s: Longest expected path from its start to the end, seconds.
 
     Raises:
         InvalidInput: A field is unknown or not of the form; names the place.
     """
     fields = an_object(node, place, NODE_KEYS)
-    expected_s = a_number(fields.get("runtime_s", 0), f"{place}.runtime_s")
     runner, inputs = _work(fields, place, options, expected_s)
     allowed = _allowed(fields, place, options)
-    target = a_text(fields.get("region", ""), f"{place}.region", may_be_empty=True)
+    target = _text_or_nothing(fields, "region", place)
     is_simulated = options.time_scale is not None
-    on_loss = fields.get("on_loss", _LOSS_OF_RUNNER.get(runner, OnLoss.INSPECT))
-    loss = a_choice(on_loss, f"{place}.on_loss", OnLoss)
-    for key, value in an_object(fields.get("labels", {}), f"{place}.labels").items():
-        a_text(value, f"{place}.labels.{key}", may_be_empty=True)
-    cap_s = a_number(fields.get("cap_s", _CAP_S), f"{place}.cap_s", is_above_zero=True)
+    loss = _LOSS_OF_RUNNER.get(runner, OnLoss.INSPECT)
+    if "on_loss" in fields:
+        loss = a_choice(fields["on_loss"], f"{place}.on_loss", OnLoss)
+    cap_s = _CAP_S
+    if "cap_s" in fields:
+        cap_s = a_number(fields["cap_s"], f"{place}.cap_s", is_above_zero=True)
+    if "labels" in fields:
+        for key, value in an_object(fields["labels"], f"{place}.labels").items():
+            a_text(value, f"{place}.labels.{key}", may_be_empty=True)
     return TaskSpec(
         name=a_text(fields.get("id"), f"{place}.id"),
-        purpose=a_text(fields.get("purpose", ""), f"{place}.purpose", may_be_empty=True),
         runner=runner,
         inputs=inputs,
         region=_region(target, allowed, place, options, is_free="regions" not in fields),
         allowed_regions=allowed,
         is_pinned="regions" in fields and len(allowed) == 1,
         target_region=target,
-        pool=_pool(fields, place),
         locks=_locks(fields, place, options),
         on_loss=OnLoss.RETRY if is_simulated else loss,
-        is_irreversible=_flag(fields, "is_irreversible", place),
         cap_s=_simulated_cap(cap_s, inputs) if is_simulated else cap_s,
         memory_mib_max=a_whole(fields.get("memory_mib_max", 0), f"{place}.memory_mib_max"),
         expected_s=expected_s,
         remaining_s=remaining_s,
-        priority=a_whole(fields.get("priority", 0), f"{place}.priority"),
-        delay_tolerance_s=a_number(
-            fields.get("delay_tolerance_s", 0), f"{place}.delay_tolerance_s"
-        ),
-        retry=_retry(fields, place),
-        condition=_condition(fields, place),
+        **{key: read(fields[key], f"{place}.{key}") for key, read in _PLAIN if key in fields},
     )
+
+
+def expected_s(node: Mapping[str, Json], place: str) -> float:
+    """Return how long a node takes, seconds.
+
+    Args:
+        node: In the graph form.
+        place: What its place begins with.
+
+    Raises:
+        InvalidInput: It is no number of at least 0.
+    """
+    return a_number(node["runtime_s"], f"{place}.runtime_s") if "runtime_s" in node else 0.0
 
 
 def _work(
     fields: Mapping[str, Any], place: str, options: TaskOptions, expected_s: float
 ) -> tuple[str, Mapping[str, Json]]:
-    runner = a_text(fields.get("runner", ""), f"{place}.runner", may_be_empty=True)
-    inputs = an_object(fields.get("inputs", {}), f"{place}.inputs")
+    runner = _text_or_nothing(fields, "runner", place)
+    inputs = an_object(fields["inputs"], f"{place}.inputs") if "inputs" in fields else {}
     if runner and runner not in RUNNERS:
         told = f"there are {', '.join(sorted(RUNNERS))}"
         raise refused(f"{place}.runner", runner, told)
@@ -187,11 +201,8 @@ def _lock(value: object, place: str, options: TaskOptions) -> LockNeed:
     return LockNeed(resource, capacity, units, kept)
 
 
-def _retry(fields: Mapping[str, Any], place: str) -> RetryPolicy:
-    if "retry" not in fields:
-        return RetryPolicy()
-    place = f"{place}.retry"
-    given = an_object(fields["retry"], place, RETRY_KEYS)
+def _retry(value: object, place: str) -> RetryPolicy:
+    given = an_object(value, place, RETRY_KEYS)
     by_default = RetryPolicy()
     return RetryPolicy(
         limit=a_whole(given.get("limit", by_default.limit), f"{place}.limit"),
@@ -206,31 +217,44 @@ def _retry(fields: Mapping[str, Any], place: str) -> RetryPolicy:
     )
 
 
-def _condition(fields: Mapping[str, Any], place: str) -> tuple[Mapping[str, Json], ...]:
+def _condition(value: object, place: str) -> tuple[Mapping[str, Json], ...]:
     """Return the assertions; that they make sense over the predecessors is a rule of admission."""
-    if "condition" not in fields:
-        return ()
-    place = f"{place}.condition"
     return tuple(
         an_object(assertion, f"{place}[{n}]", ASSERTION_KEYS, needed=("path", "op"))
-        for n, assertion in enumerate(a_list(fields.get("condition", []), place))
+        for n, assertion in enumerate(a_list(value, place))
     )
 
 
-def _pool(fields: Mapping[str, Any], place: str) -> str:
-    pool = a_text(fields.get("pool", "default"), f"{place}.pool")
+def _pool(value: object, place: str) -> str:
+    pool = a_text(value, place)
     if not re.fullmatch(QUEUE_NAME, pool):
         told = "small letters, digits and inner hyphens, at most 40, as workers name their pools"
-        raise refused(f"{place}.pool", pool, told)
+        raise refused(place, pool, told)
     return pool
 
 
-def _flag(fields: Mapping[str, Any], key: str, place: str) -> bool:
-    value = fields.get(key, False)
+def _flag(value: object, place: str) -> bool:
     if not isinstance(value, bool):
-        raise refused(f"{place}.{key}", value, "true or false is needed here")
+        raise refused(place, value, "true or false is needed here")
     return value
+
+
+def _text_or_nothing(fields: Mapping[str, Any], key: str, place: str) -> str:
+    return a_text(fields[key], f"{place}.{key}", may_be_empty=True) if key in fields else ""
 
 
 def _simulated_cap(cap_s: float, inputs: Mapping[str, Json]) -> float:
     return max(cap_s, _CAP_FACTOR * float(inputs.get("duration_s", 0)))
+
+
+_PLAIN: Final[tuple[tuple[str, Callable[[object, str], Any]], ...]] = (
+    ("purpose", partial(a_text, may_be_empty=True)),
+    ("pool", _pool),
+    ("priority", a_whole),
+    ("delay_tolerance_s", a_number),
+    ("is_irreversible", _flag),
+    ("retry", _retry),
+    ("condition", _condition),
+)
+"""Fields that a task takes over as they are read. Few nodes have many: only what is there is looked
+at, since a graph may have a hundred thousand of them."""
