@@ -43,7 +43,7 @@ real: setup ## against ArangoDB itself, in containers or at URL=http://user:pass
 
 bench: setup ## measure, each figure beside what the machine itself can do
 	$(BIN)/python -m region_scheduler.bench.engine
-	$(BIN)/python -m region_scheduler.bench.admission
+	$(BIN)/region-scheduler bench admission
 	$(BIN)/python -m tests.services $(BIN)/region-scheduler bench stores --postgres
 
 check: setup ## format, lint, types, import contracts, dependencies

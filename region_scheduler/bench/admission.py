@@ -1,17 +1,34 @@
-"""How long the checks of admission take, beside what the interpreter needs for the bare walk."""
+"""Measure admission: `region-scheduler bench admission`.
+
+How long the checks of a big graph take and how long, and with how much memory, one submitter needs
+to admit it; how many small runs two submitters admit a second.
+"""
 
 from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import orjson
 
-from region_scheduler.admission.importers.graph import GraphOptions, parsed, plan_of_graph
+from region_scheduler.admission.importers.graph import parsed, plan_of_graph
 from region_scheduler.admission.rules import checked
+from region_scheduler.bench.admitting import (
+    REGION,
+    Site,
+    admit_big,
+    admit_small,
+    insert_bare,
+    insert_single,
+    options,
+)
+from region_scheduler.bench.engine import server
+from region_scheduler.bench.figures import Figure
+from region_scheduler.bench.rounds import in_processes, summary
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
 from region_scheduler.domain.limits import Limits
@@ -21,55 +38,74 @@ from region_scheduler.runtime.system import SystemClock
 
 TASKS = 100_000
 EDGES = 200_000
+CHECKED_S = 1.0
+ADMITTED_S = 20.0
+ADMITTED_MB = 400.0
+SMALL_RUNS_S = 200.0
 _WIDE = Limits(tasks_max=TASKS, edges_max=EDGES)
 _STRIDE = 7_919
 """A prime: predecessors lie all over the graph, as they do in real ones."""
 _ROUNDS = 5
+_SUBMITTERS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Seconds, each the best of a few rounds.
+def measure(seconds: float) -> list[Figure]:
+    """Return the figures of admission.
 
-    Attributes:
-        floor_s: Two dictionaries of lists filled from the edges: less nobody can do.
-        dag_s: The graph alone: closed, acyclic, in order.
-        rules_s: All rules of admission over an expanded plan, the graph among them.
-        document_s: From the bytes of a submission to a checked plan.
-        refusals_s: Until a graph that is too big, too deep, too wide or has a big label is refused.
+    Args:
+        seconds: Of each measured round.
     """
-
-    floor_s: float
-    dag_s: float
-    rules_s: float
-    document_s: float
-    refusals_s: dict[str, float]
+    return [*_checking(), *_admitting_big(), *_admitting_small(seconds)]
 
 
-def check_times() -> Checked:
-    """Return how long a graph of 100,000 tasks and 200,000 edges is checked."""
+def _checking() -> Iterator[Figure]:
     names, edges = _graph()
     sent = orjson.dumps(_document(names, edges))
     plan = _plan(names, edges)
-    return Checked(
-        floor_s=_best(lambda: _floor(names, edges)),
-        dag_s=_best(lambda: Dag.checked(names, edges)),
-        rules_s=_best(lambda: checked(plan, _WIDE)),
-        document_s=_best(lambda: _from_body(sent, _WIDE)),
-        refusals_s={name: _best(partial(_refused, body), 1) for name, body in _too_big().items()},
-    )
-
-
-def table(found: Checked) -> list[str]:
-    """Return the figures as lines for people."""
+    limit = f"a bare walk of the edges {_best(lambda: _floor(names, edges)):.2f} s"
     title = f"{TASKS:,} tasks, {EDGES:,} edges"
-    return [
-        f"{title}: bare walk of the edges     {found.floor_s:6.3f} s  (primitive limit)",
-        f"{title}: graph closed and acyclic   {found.dag_s:6.3f} s",
-        f"{title}: all rules of admission     {found.rules_s:6.3f} s",
-        f"{title}: from bytes to a checked plan {found.document_s:4.3f} s",
-        *(f"refused: {name:38} {seconds:6.3f} s" for name, seconds in found.refusals_s.items()),
-    ]
+    rules_s = _best(lambda: checked(plan, _WIDE))
+    yield Figure(f"{title}: checked", rules_s, "s", CHECKED_S, limit)
+    graph_s = _best(lambda: Dag.checked(names, edges))
+    yield Figure("  of it, closed and acyclic", graph_s, "s", None, limit)
+    json = f"JSON read {_best(lambda: orjson.loads(sent)):.2f} s"
+    document_s = _best(lambda: _from_body(sent, _WIDE))
+    yield Figure("  from its bytes to a checked plan", document_s, "s", None, json)
+    for name, body in _too_big().items():
+        refused_s = _best(partial(_refused, body), 1)
+        yield Figure(f"  refused: {name}", refused_s, "s", CHECKED_S, limit)
+
+
+def _admitting_big() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as text:
+        directory = Path(text)
+        body = directory / "body.json"
+        body.write_bytes(orjson.dumps(_document(*_graph())))
+        with server(directory / "engine") as (port, _):
+            # In a process of its own: its memory is what the submitter needs, and nothing else.
+            site = Site(port, directory)
+            (admitted,) = in_processes([(admit_big, (site, body, _WIDE))])
+        with server(directory / "bare") as (port, _):
+            bare_s = insert_bare(port, TASKS, EDGES)
+    limit = f"as many bare documents {bare_s:.1f} s"
+    yield Figure("  admitted", admitted.seconds, "s", ADMITTED_S, limit)
+    sent = f"{len(orjson.dumps(_document(*_graph()))) / 1e6:.0f} MB of JSON"
+    yield Figure("  memory of its submitter", admitted.rss_mb, "MB", ADMITTED_MB, sent)
+
+
+def _admitting_small(seconds: float) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as text:
+        directory = Path(text)
+        with server(directory / "engine") as (port, _):
+            bare = insert_single(port, min(seconds, 1.0))
+            site = Site(port, directory)
+            calls = [(admit_small, (site, f"s{n}", seconds)) for n in range(_SUBMITTERS)]
+            rounds = summary(in_processes(calls))
+    limit = f"a bare client's inserts, one by one, {bare:,.0f}/s"
+    title = f"small runs through {_SUBMITTERS} submitters"
+    yield Figure(title, rounds["per_s"], "runs/s", SMALL_RUNS_S, limit)
+    yield Figure("  their median", rounds["p50_ms"], "ms", None, limit)
+    yield Figure("  their p99", rounds["p99_ms"], "ms", None, limit)
 
 
 def _graph() -> tuple[list[str], list[Edge]]:
@@ -90,13 +126,13 @@ def _document(names: list[str], edges: list[Edge]) -> dict[str, object]:
 
 
 def _plan(names: list[str], edges: list[Edge]) -> Plan:
-    where = ("eu-west",)
+    where = (REGION,)
     tasks = tuple(
         TaskSpec(
             name=name,
             runner="simulate",
             inputs={"duration_s": 1},
-            region="eu-west",
+            region=REGION,
             allowed_regions=where,
         )
         for name in names
@@ -104,7 +140,7 @@ def _plan(names: list[str], edges: list[Edge]) -> Plan:
     return Plan(
         name="bench",
         tenant="acme",
-        home_region="eu-west",
+        home_region=REGION,
         regions=where,
         tasks=tasks,
         edges=tuple(edges),
@@ -133,10 +169,7 @@ def _floor(names: list[str], edges: list[Edge]) -> None:
 
 
 def _from_body(body: bytes, limits: Limits) -> None:
-    options = GraphOptions(
-        tenant="acme", home_region="eu-west", regions=("eu-west",), serves={}, limits=limits
-    )
-    checked(plan_of_graph(parsed(body, "bench", limits), options), limits)
+    checked(plan_of_graph(parsed(body, "bench", limits), options(limits)), limits)
 
 
 def _refused(body: bytes) -> None:
@@ -156,8 +189,3 @@ def _best(act: Callable[[], object], rounds: int = _ROUNDS) -> float:
         act()
         times.append(clock.monotonic() - began_at)
     return min(times)
-
-
-if __name__ == "__main__":
-    for line in table(check_times()):
-        print(line)  # noqa: T201 -- a report for whoever runs it

@@ -86,7 +86,7 @@ def measure(seconds: float) -> list[Figure]:
 
 
 def _over_http(directory: Path, seconds: float, limits: dict[str, str]) -> Iterator[Figure]:
-    with _server(directory) as (port, _):
+    with server(directory) as (port, _):
         _fill(RawClient(port), _CLIENTS)
         arguments = [(port, worker, _KEYS, seconds) for worker in range(_CLIENTS)]
         single = summary(in_processes([(single_updates, one) for one in arguments]))
@@ -118,7 +118,8 @@ def _fill(client: RawClient, workers: int) -> None:
 
 
 @contextmanager
-def _server(directory: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def server(directory: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Run the engine over HTTP on its data in `directory`; yield its port and its process."""
     tied = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid())]
     command = [sys.executable, "-m", "region_scheduler.embedded.arango", "--port", "0"]
     process = subprocess.Popen(
@@ -187,7 +188,7 @@ def _many_documents(directory: Path, limits: dict[str, str]) -> Iterator[Figure]
     engine.close()
     clock = SystemClock()
     began_at = clock.monotonic()
-    with _server(directory) as (_, process):
+    with server(directory) as (_, process):
         started_s = clock.monotonic() - began_at
         place = Path(f"/proc/{process.pid}")
         lines = (place / "status").read_text(encoding="ascii").splitlines()

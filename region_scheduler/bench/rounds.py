@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from region_scheduler.bench.engine_client import Round
 
+T = TypeVar("T")
 
-def in_processes(calls: Sequence[tuple[Callable[..., Round], tuple[Any, ...]]]) -> list[Round]:
+
+def in_processes(calls: Sequence[tuple[Callable[..., T], tuple[Any, ...]]]) -> list[T]:
     """Run each call in a process of its own, all at once."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(len(calls)) as pool:

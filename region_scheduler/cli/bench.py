@@ -19,11 +19,13 @@ class Part(StrEnum):
 
     ENGINE = "engine"
     STORES = "stores"
+    ADMISSION = "admission"
 
 
 def bench(
     part: Annotated[
-        Part | None, typer.Argument(metavar="[PART]", help="engine or stores; all unless given.")
+        Part | None,
+        typer.Argument(metavar="[PART]", help="engine, stores or admission; all unless given."),
     ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.1, help="Length of each measured round.")
@@ -48,5 +50,9 @@ def bench(
         from region_scheduler.bench import stores
 
         figures += stores.measure(seconds, postgres)
+    if part in {None, Part.ADMISSION}:
+        from region_scheduler.bench import admission
+
+        figures += admission.measure(seconds)
     Output(as_json).result(document(figures), lambda: lines(figures))
     return 1 if is_checked and not all(figure.is_met for figure in figures) else 0

@@ -8,7 +8,7 @@ order in time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar, cast
@@ -43,7 +43,7 @@ def to_json(value: Any) -> bytes:
         InvalidInput: It holds what JSON cannot, e.g. half of a surrogate pair. Nothing was sent.
     """
     try:
-        return orjson.dumps(value, default=_instant, option=orjson.OPT_PASSTHROUGH_DATETIME)
+        return orjson.dumps(value, default=_otherwise, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except TypeError as error:
         raise InvalidInput(
             field="document", value=str(error), expected="only values that JSON has"
@@ -141,11 +141,10 @@ class Codec(Generic[D]):
 
 
 def _plain(value: Any) -> Any:
+    """Return what becomes JSON as it should; dataclasses, enumerations and tuples do so already."""
     if isinstance(value, TaskSpec):
         return _of_spec(value)
-    if isinstance(value, Plan):
-        return _of_plan(value)
-    return msgspec.to_builtins(value, builtin_types=(datetime,))
+    return _of_plan(value) if isinstance(value, Plan) else value
 
 
 def _is_empty_by_default(default: Any, factory: Any) -> bool:
@@ -194,7 +193,9 @@ def instant(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _instant(value: Any) -> str:
+def _otherwise(value: Any) -> Any:
     if isinstance(value, datetime):
         return instant(value)
+    if isinstance(value, Mapping):
+        return dict(value)
     raise TypeError(f"{type(value).__name__} has no JSON")
