@@ -82,3 +82,43 @@ def test_a_converted_graph_is_submitted_once_a_key(running: RunningStack, tmp_pa
         "tell": "done",
     }
     assert [task["reason"] for task in tasks if task["name"] == "split"] == ["condition"]
+
+
+def test_admissions_say_who_took_in_which_run(running: RunningStack, tmp_path: Path) -> None:
+    key = "k\u202e\x07" + "y" * 300  # what would turn a terminal's line round, or ring its bell
+    run = running.json("import", "graph", str(measured(tmp_path)), "--submit", "--key", key)["run"]
+
+    (found,) = running.json("admissions", "list")["items"]
+    told = running.run("admissions", "list").stdout
+    shown = running.json("admissions", "show", run[-12:])
+    by_key = running.json("admissions", "show", key)
+    of_it = running.json("admissions", "list", "--instance", found["instance"])["items"]
+    of_nobody = running.run("admissions", "list", "--instance", "solo.serv")
+    unknown = running.run("admissions", "show", "nothing")
+
+    assert (found["run"], found["tasks"], found["key"]) == (run, 4, key)
+    assert (found["state"], found["epoch"], found["instance"]) == ("done", 1, "solo.cli")
+    assert found["admission"] in told
+    assert "\x07" not in told
+    assert "\u202e" not in told
+    assert "y" * 50 not in told
+    assert by_key == shown
+    assert (shown["lease"], shown["dependencies"]) == ("surrendered", 4)
+    assert of_it == [found]
+    assert "there are no admissions of solo.serv" in of_nobody.stdout
+    assert unknown.returncode == 4
+
+
+def test_a_key_belongs_to_its_request(running: RunningStack, tmp_path: Path) -> None:
+    graph = measured(tmp_path)
+    first = running.json("submit", "--graph", str(graph), "--key", "k")
+    again = running.json("submit", "--graph", str(graph), "--key", "k")
+    other = running.run("submit", "--graph", str(graph), "--key", "k", "--simulate")
+    zone = ("submit", "z", "--type", "aws-soc2", "--simulate", "--time-scale", "0", "--key", "z")
+    made = running.json(*zone)
+    remade = running.json(*zone)
+
+    assert (again["run"], again["is_repeat"]) == (first["run"], True)
+    assert other.returncode == 2
+    assert "was already used" in other.stderr
+    assert (remade["run"], remade["is_repeat"]) == (made["run"], True)
