@@ -12,7 +12,8 @@ from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import EventKind, RetryPolicy
 from region_scheduler.domain.transitions import start
 from region_scheduler.ports.queue import AttemptMessage
-from region_scheduler.scheduling.scheduler import Scheduler, SchedulerSettings
+from region_scheduler.scheduling.scheduler import Scheduler
+from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, effects, home, state_of, task_of
 from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
