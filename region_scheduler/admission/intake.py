@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from region_scheduler.admission.rules import checked
@@ -107,6 +107,48 @@ class Intake:
         if run.state is RunState.REFUSED:
             raise InvalidGraph(problems=[f"a store refused it: {run.reason}"])
         return Admitted(run, is_repeat)
+
+    def admit_occurrence(self, plan: Plan, key: str, run: RunId) -> Admission:
+        """Admit `plan` as the one run of a schedule's occurrence, and return what stands for it.
+
+        Whatever came first stands, whoever brought it and whatever plan it had: the zone may have
+        changed between two tries.
+
+        Args:
+            plan: Of the occurrence.
+            key: Of the occurrence.
+            run: The id that its run gets.
+
+        Raises:
+            Rejected: The plan is refused; nothing was written.
+            Unavailable, OutcomeUnknown: Perhaps accepted; call again.
+        """
+        checked(plan, self._limits)
+        wanted = self._admission(plan, key, content_digest(plan))
+        occurrence = admission_key("schedule", plan.tenant, key)
+        cause = f"schedule {key}"
+        (accepted,) = create(
+            self._graph.admissions, [replace(wanted, id=occurrence, run=run, cause=cause)]
+        )
+        if accepted.value.state is AdmissionState.ACCEPTED:
+            self._saga.carry_out(accepted.value)
+        return accepted.value
+
+    def refuse_occurrence(self, plan: Plan, key: str, run: RunId, reason: str) -> Admission:
+        """Refuse an occurrence for good, and return what stands for it: perhaps it was admitted.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Perhaps refused; call again.
+        """
+        wanted = replace(
+            self._admission(plan, key, content_digest(plan)),
+            id=admission_key("schedule", plan.tenant, key),
+            run=run,
+            state=AdmissionState.REFUSED,
+            reason=reason,
+        )
+        (standing,) = create(self._graph.admissions, [wanted])
+        return standing.value
 
     def _admission(self, plan: Plan, key: str, body_digest: str) -> Admission:
         return Admission(

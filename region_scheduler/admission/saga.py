@@ -149,6 +149,7 @@ def _run_of(admission: Admission, state: RunState, reason: str) -> Run:
         edge_count=len(plan.edges),
         digest=admission.body_digest,
         trace=admission.trace,
+        cause=admission.cause,
         created_at=admission.created_at,
         reason=reason,
     )

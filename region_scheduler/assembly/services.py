@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 from region_scheduler.admission.cluster_manager import ClusterManager
 from region_scheduler.admission.intake import Intake
 from region_scheduler.admission.saga import AdmissionSaga
+from region_scheduler.admission.schedules import Timekeeper
 from region_scheduler.assembly.instrumented import Hook, instrumented
 from region_scheduler.domain.ids import ReceiptId
 from region_scheduler.domain.instance import Instance
@@ -15,6 +17,7 @@ from region_scheduler.domain.lease import Instant, LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.operations.schedules import plan_of_schedule
 from region_scheduler.ports.backlog import Backlog, Metadata
 from region_scheduler.ports.queue import TaskQueue, WakeUps
 from region_scheduler.ports.records import (
@@ -27,6 +30,7 @@ from region_scheduler.ports.records import (
     PauseStore,
     RegionStore,
     RunStore,
+    ScheduleStore,
     SlotStore,
     TenantStore,
     ZoneStore,
@@ -55,6 +59,7 @@ class Stores:
     answers: AnswerStore
     tenants: TenantStore
     pauses: PauseStore
+    schedules: ScheduleStore
     audit: AuditStore
 
     @classmethod
@@ -103,6 +108,7 @@ class Services:
     resource_manager: ResourceManager
     cluster_manager: ClusterManager
     intake: Intake
+    timekeeper: Timekeeper
 
 
 def lease_keeper(
@@ -147,6 +153,8 @@ def region_services(
     graph, clock, region = ports.graph, ports.clock, settings.region
     settles = settler(ports, keeper.instance.id)
     saga = AdmissionSaga(region, graph, ports.metadata, settles)
+    submits = Intake(graph, saga, keeper.instance.id, clock, ports.ids, limits)
+    planner = partial(plan_of_schedule, graph)
     return Services(
         keeper=keeper,
         settler=settles,
@@ -166,5 +174,6 @@ def region_services(
         reconciler=Reconciler(region, graph, keeper, settles, clock),
         resource_manager=ResourceManager(region, graph, keeper, settles, timings, clock),
         cluster_manager=ClusterManager(graph, saga, keeper, timings, clock),
-        intake=Intake(graph, saga, keeper.instance.id, clock, ports.ids, limits),
+        intake=submits,
+        timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
     )

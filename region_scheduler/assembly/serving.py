@@ -118,7 +118,19 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         services.cluster_manager.tick()
         return watch_every_s
 
+    def keep_time() -> float:
+        fired = services.timekeeper.tick()
+        if fired.clock_ahead_s:
+            ahead_s, most_s = round(fired.clock_ahead_s, 1), settings.lease.skew_max_s
+            log.error("clock ahead of the others: fires no schedule", ahead_s=ahead_s, max_s=most_s)
+        if fired.fired:
+            log.info("schedules fired", **fired.fired)
+        if fired.missed:
+            log.warning("occurrences of schedules missed", **fired.missed)
+        return fired.wait_s
+
     return [
+        Loop("timekeeper", keep_time),
         Loop("reconciler", reconcile),
         Loop("mender", mend),
         Loop("resource-manager", watch),

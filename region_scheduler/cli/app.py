@@ -18,6 +18,7 @@ from region_scheduler.cli import (
     pausing,
     processes,
     runs,
+    schedules,
     stores,
     submit,
     tasks,
@@ -32,6 +33,7 @@ _GROUPS = (
     ("runs", runs.app),
     ("tasks", tasks.app),
     ("admissions", admissions.app),
+    ("schedules", schedules.app),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -51,20 +50,4 @@ def words(text: str | None, option: str) -> list[str]:
     for word in found:
         if found.count(word) > 1:
             raise InvalidInput(field=option, value=text, expected=f"name {word} once")
-    return found
-
-
-def instant(text: str, field: str) -> datetime:
-    """Return the instant that `text` names; one without an offset from UTC names none.
-
-    Raises:
-        InvalidInput: It is no instant, or has no offset.
-    """
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        expected = "an instant with its offset, e.g. 2031-05-01T06:00:00+02:00 or …Z"
-        raise InvalidInput(field=field, value=text, expected=expected)
     return found

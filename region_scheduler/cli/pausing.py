@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from region_scheduler.cli.options import TENANT_DEFAULT, Json, RunText, StateDir, Tenant, instant
+from region_scheduler.cli.options import TENANT_DEFAULT, Json, RunText, StateDir, Tenant
 from region_scheduler.cli.output import Output
 from region_scheduler.errors import InvalidInput, NotFound
 
@@ -37,13 +37,14 @@ def pause(
 ) -> None:
     """Promote nothing new of a run, zone, tenant or region, or at all; what runs goes on."""
     from region_scheduler.cli.session import session
+    from region_scheduler.domain.instant import instant_of
     from region_scheduler.operations.pauses import pause as pause_scope
 
     with session(state_dir) as opened:
         if not kind:
             _list(opened.graph, opened.clock.now(), Output(as_json))
             return
-        end = instant(until, "--until") if until else None
+        end = instant_of(until, "--until") if until else None
         scope = _scope(opened.graph, kind, name, tenant)
         made = pause_scope(opened.graph, opened.auditor, opened.clock, scope, reason, end)
     value = {"kind": scope.kind, "name": scope.name, "reason": made.reason, "until": made.until}

@@ -71,7 +71,7 @@ def submit(
             field="submit", value=zone or "", expected="name either a ZONE or a --graph FILE"
         )
     wish = _Wish(zone, graph_file, type_name, words(regions, "--regions"), pairs or [], tenant)
-    simulation = _simulation(is_simulated, time_scale)
+    simulation = simulation_scale(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
         plan = wish.dry_plan(region_names(state_dir), simulation)
         _tell(Output(as_json), plan, wish.limits)
@@ -79,8 +79,12 @@ def submit(
     return _submit(wish, simulation, key, is_dry, is_waiting, state_dir, Output(as_json))
 
 
-def _simulation(is_simulated: bool, time_scale: float | None) -> float | None:
-    """Return what simulated durations are multiplied by; None if steps run for real."""
+def simulation_scale(is_simulated: bool, time_scale: float | None) -> float | None:
+    """Return what simulated durations are multiplied by; None if steps run for real.
+
+    Raises:
+        InvalidInput: A scale that scales nothing, or is no number.
+    """
     if time_scale is None:
         return 1.0 if is_simulated else None
     if not is_simulated:
@@ -105,9 +109,9 @@ class _Wish:
         tenant: str,
     ) -> None:
         self._zone = zone or ""
-        self.limits = _limits()
+        self.limits = limits_set()
         self._body = read_body(graph_file, self.limits) if graph_file else b""
-        self._document = _graph_in(self._body, graph_file, self.limits) if graph_file else None
+        self._document = graph_in(self._body, graph_file, self.limits) if graph_file else None
         self._is_graph = graph_file is not None
         self._type_name = type_name
         self._regions = regions
@@ -164,25 +168,15 @@ class _Wish:
         )
 
     def _graph_plan(self, known: Sequence[Region], time_scale: float | None) -> Plan:
-        from region_scheduler.admission.importers.graph import GraphOptions, plan_of_graph
-        from region_scheduler.operations.zones import known_regions, serving
+        from region_scheduler.operations.plans import plan_of_document
 
-        serves = serving(known)
-        wanted = known_regions(known, self._regions or [region.id for region in known])
-        homes = tuple(dict.fromkeys(serves[name] for name in wanted))
-        options = GraphOptions(
-            tenant=self.tenant,
-            home_region=homes[0],
-            regions=homes,
-            serves=serves,
-            is_simulated=time_scale is not None,
-            time_scale=1.0 if time_scale is None else time_scale,
-            limits=self.limits,
+        return plan_of_document(
+            self._document, known, self._regions, self.tenant, time_scale, self.limits
         )
-        return plan_of_graph(self._document, options)
 
 
-def _limits() -> Limits:
+def limits_set() -> Limits:
+    """Return how big a submission may be, as the settings say."""
     from region_scheduler.config.load import load
 
     return load().settings.limits
@@ -202,7 +196,12 @@ def read_body(path: Path, limits: Limits) -> bytes:
         raise InvalidInput(field="--graph", value=str(path), expected=reason) from error
 
 
-def _graph_in(body: bytes, path: Path, limits: Limits) -> Any:
+def graph_in(body: bytes, path: Path, limits: Limits) -> Any:
+    """Return the JSON document that was read from a file.
+
+    Raises:
+        InvalidInput: It is not JSON, or too big; says where.
+    """
     from region_scheduler.admission.importers.graph import parsed
 
     return parsed(body, str(path), limits)

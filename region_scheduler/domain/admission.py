@@ -52,6 +52,7 @@ class Admission:
         body_digest: Of the request as it came, not of what it was expanded to: the same request is
             the same run though the catalogue has changed. Another one under the key is refused.
         epoch: Rises with every take-over; writes of an old epoch change nothing.
+        cause: What made the request, if no person did: `schedule NAME@INSTANT`.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Admission:
     epoch: int = 1
     state: AdmissionState = AdmissionState.ACCEPTED
     created_at: datetime
+    cause: str = ""
     reason: str = ""
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from functools import cache
 from types import NoneType
 from typing import Any, Final
@@ -46,6 +47,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
     return value
 
 

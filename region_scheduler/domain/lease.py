@@ -27,6 +27,7 @@ class LeaseTimings:
         drift: How far two clocks' rates may differ, as a fraction.
         dispatch_s: A claimed task that is not started after this long goes back.
         reconcile_every_s: Pause between two slow scans.
+        skew_max_s: A wall clock this far ahead of the others' is not trusted to fire schedules.
     """
 
     ttl_s: float = 60.0
@@ -38,6 +39,7 @@ class LeaseTimings:
     drift: float = 0.01
     dispatch_s: float = 120.0
     reconcile_every_s: float = 10.0
+    skew_max_s: float = 60.0
 
     def __post_init__(self) -> None:
         """Refuse relations under which two holders could act at once, or outages would cost work.
@@ -84,5 +86,6 @@ LOCAL_TIMINGS = LeaseTimings(
     kill_s=0.5,
     dispatch_s=8.0,
     reconcile_every_s=1.0,
+    skew_max_s=4.0,
 )
 """For the embedded engine on one machine only: it fails over at once."""

@@ -31,6 +31,7 @@ class Run:
         round: Rises when a resume, retry or rerun opens the next one.
         task_count: Tasks that were counted at the leader before it was published.
         trace: W3C traceparent of the whole run.
+        cause: What made it, if no person did: `schedule NAME@INSTANT`.
         ended_at: Wall time of the end, for display.
         rework: What a person wants done again, until all of it is moved; it cannot end meanwhile.
     """
@@ -51,6 +52,7 @@ class Run:
     edge_count: int
     digest: str
     trace: str = ""
+    cause: str = ""
     created_at: datetime
     ended_at: datetime | None = None
     reason: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from region_scheduler.admission.importers.graph import GraphOptions, plan_of_graph
 from region_scheduler.admission.rules import checked
 from region_scheduler.catalog.compose import expand, zone_type
 from region_scheduler.catalog.load import catalog_version
@@ -79,6 +80,42 @@ def plan_of(zone: Zone, known: Sequence[Region]) -> Plan:
         home_region=serves[zone.regions[0]],
         serves=serves,
     )
+
+
+def plan_of_document(
+    document: Json,
+    known: Sequence[Region],
+    regions: Sequence[str],
+    tenant: str,
+    time_scale: float | None,
+    limits: Limits = LIMITS,
+) -> Plan:
+    """Return the plan of a graph document; it belongs where its first region is.
+
+    Args:
+        document: In the product's form.
+        known: The scheduler regions there are.
+        regions: Target regions; all scheduler regions if empty.
+        tenant: Whose it is.
+        time_scale: Its steps are simulated, durations multiplied by this; None runs them for real.
+        limits: How big it may be.
+
+    Raises:
+        Rejected: It is not of the form, is no graph, or names a region that there is not.
+    """
+    serves = serving(known)
+    wanted = known_regions(known, regions or [region.id for region in known])
+    homes = tuple(dict.fromkeys(serves[name] for name in wanted))
+    options = GraphOptions(
+        tenant=tenant,
+        home_region=homes[0],
+        regions=homes,
+        serves=serves,
+        is_simulated=time_scale is not None,
+        time_scale=1.0 if time_scale is None else time_scale,
+        limits=limits,
+    )
+    return plan_of_graph(document, options)
 
 
 def simulated(

@@ -16,6 +16,7 @@ from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
 from region_scheduler.domain.run import Region, Run, Zone
+from region_scheduler.domain.schedule import Schedule
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import SCHEMA, Json
 from region_scheduler.domain.tenant import Level, Tenant
@@ -236,6 +237,22 @@ class PauseStore(Documents[Pause], Protocol):
         ...
 
 
+class ScheduleStore(Documents[Schedule], Protocol):
+    """Schedules, deleted ones too while their key is kept."""
+
+    def all(self, tenant: str = "") -> Suggesting[list[Schedule]]:
+        """Return the schedules that are not deleted, by name, of one tenant if given."""
+        ...
+
+    def open(self, now: datetime) -> Suggesting[list[Schedule]]:
+        """Return those with something to do: due at `now`, waiting, or fired and not done with."""
+        ...
+
+    def next_at(self, region: str, now: datetime) -> Suggesting[datetime | None]:
+        """Return when the next schedule at home in `region` is due after `now`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """Who did what, when, to which thing, why, and from where; never changed once it is there.
@@ -325,6 +342,11 @@ class GraphStores(Protocol):
     @property
     def pauses(self) -> PauseStore:
         """Where nothing new is promoted."""
+        ...
+
+    @property
+    def schedules(self) -> ScheduleStore:
+        """What runs at given times."""
         ...
 
     @property

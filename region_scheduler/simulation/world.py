@@ -55,6 +55,22 @@ class VirtualClock:
         self.seconds += seconds
 
 
+@dataclass(slots=True)
+class SetClock:
+    """A region's clocks: the world's time, and a wall clock that somebody may have set wrong."""
+
+    world: VirtualClock
+    ahead_s: float = 0.0
+
+    def monotonic(self) -> float:
+        """Return the virtual seconds."""
+        return self.world.monotonic()
+
+    def now(self) -> datetime:
+        """Return what the wall clock shows."""
+        return self.world.now() + timedelta(seconds=self.ahead_s)
+
+
 class SeededChance:
     """Ids and jitter from one seed, so that a world can be replayed."""
 
@@ -155,6 +171,7 @@ class World:
         self.engine = Engine(
             is_cluster=True, regions=regions, clock=self.clock.monotonic, seed=seed
         )
+        self.clocks = {name: SetClock(self.clock) for name in regions}
         self.regions: Mapping[str, SimulatedRegion] = {name: self._region(name) for name in regions}
         for region in self.regions.values():
             region.workers.append(self.worker(region))
@@ -242,6 +259,7 @@ class World:
     def slow_path(self) -> None:
         """Run every region's slow loops once."""
         for region in self.regions.values():
+            self.perform(region, region.services.timekeeper.tick)
             self.perform(region, region.services.cluster_manager.tick)
             self.perform(region, region.services.reconciler.tick)
             self.perform(region, region.services.mender.tick)
@@ -272,7 +290,7 @@ class World:
             self._directory,
             broker,
             broker,
-            self.clock,
+            self.clocks[name],
             self.chance,
             self.chance,
         )

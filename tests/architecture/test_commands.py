@@ -18,7 +18,9 @@ from tests.architecture.tree import ROOT, shown
 EVERYWHERE = {"--state-dir", "--json", "--help"}
 """Told once, at the top of the page."""
 
-NEED_NO_STACK = {"bench", "config show"} | {f"zones {w}" for w in "types show graph order".split()}
+NEED_NO_STACK = {"bench", "config show", "schedules preview"} | {
+    f"zones {w}" for w in "types show graph order".split()
+}
 
 
 def commands() -> dict[str, set[str]]:

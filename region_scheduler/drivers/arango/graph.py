@@ -28,6 +28,7 @@ from region_scheduler.drivers.arango.records import (
     ArangoPauses,
     ArangoRegions,
     ArangoRuns,
+    ArangoSchedules,
     ArangoSlots,
     ArangoTenants,
     ArangoZones,
@@ -99,6 +100,7 @@ class ArangoGraph:
         self.answers = ArangoAnswers(db, queries)
         self.tenants = ArangoTenants(db, queries)
         self.pauses = ArangoPauses(db, queries)
+        self.schedules = ArangoSchedules(db, queries)
         self.audit = ArangoAudit(db, queries)
 
     def close(self) -> None:

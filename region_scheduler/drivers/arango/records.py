@@ -13,6 +13,7 @@ from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
 from region_scheduler.domain.run import Region, Run, Zone
+from region_scheduler.domain.schedule import Schedule
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import RUN_ENDED, RunState
 from region_scheduler.domain.tenant import Tenant, tenant_key
@@ -207,6 +208,26 @@ class ArangoPauses(ArangoDocuments[Pause]):
     def on(self) -> list[Pause]:
         """Return the pauses that were not lifted."""
         return self.listed("pauses_on")
+
+
+class ArangoSchedules(ArangoDocuments[Schedule]):
+    """Schedules."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Schedule, "schedules"))
+
+    def all(self, tenant: str = "") -> list[Schedule]:
+        """Return the schedules that are not deleted, by name, of one tenant if given."""
+        return self.listed("schedules_all", tenant=tenant)
+
+    def open(self, now: datetime) -> list[Schedule]:
+        """Return those with something to do at `now`."""
+        return self.listed("schedules_open", now=instant(now))
+
+    def next_at(self, region: str, now: datetime) -> datetime | None:
+        """Return when the next schedule at home in `region` is due after `now`."""
+        rows = self._queries.rows("schedules_next", region=region, now=instant(now))
+        return datetime.fromisoformat(rows[0]) if rows else None
 
 
 class ArangoAudit(ArangoDocuments[AuditEntry]):

@@ -20,10 +20,12 @@ from region_scheduler.domain.ids import (
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, Role
 from region_scheduler.domain.pause import Pause, Scope, ScopeKind
 from region_scheduler.domain.run import Region, RegionStatus, Run, RunMode, Zone
+from region_scheduler.domain.schedule import Firing, Missed, Schedule, schedule_key
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import LockNeed, OnLoss, Task, Token, WhenHolderLost
 from region_scheduler.domain.tenant import Level, Quota, Tenant, tenant_key
+from region_scheduler.domain.timetable import Gap, Timetable
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.ports.documents import WriteResult
 from region_scheduler.ports.records import Answer, AuditEntry, Conflict
@@ -137,6 +139,18 @@ def an_answer(id_: str = "a1", **more: Any) -> Answer:
     return Answer(id=id_, **{**given, **more})
 
 
+def a_schedule(name: str = TEXT, tenant: str = "acme", **more: Any) -> Schedule:
+    table = Timetable(expression="30 2 * * *", time_zone="Europe/Berlin", gap=Gap.SKIP)
+    given: dict[str, Any] = {
+        "timetable": table,
+        "plan": an_admission().plan,
+        "home_region": "eu",
+        "next_at": AT,
+        "created_at": AT,
+    }
+    return Schedule(id=schedule_key(tenant, name), tenant=tenant, name=name, **{**given, **more})
+
+
 def an_entry(id_: str = "e1", **more: Any) -> AuditEntry:
     given: dict[str, Any] = {
         "actor": TEXT,
@@ -179,6 +193,11 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "answers": an_answer,
     "tenants": a_tenant,
     "pauses": lambda: a_pause(number=3, until=AT),
+    "schedules": lambda: a_schedule(
+        waiting=(AT,),
+        firings=(Firing(nominal_at=AT, run=RunId("run1")),),
+        missed=(Missed(first_at=AT, last_at=AT, count=1, reason=TEXT, noted_at=AT),),
+    ),
     "audit": an_entry,
 }
 """By the name of the store: a value with as much in it as can be."""

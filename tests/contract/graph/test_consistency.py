@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from importlib import resources
 from typing import Any, get_type_hints
 
@@ -21,6 +22,7 @@ from tests.contract.graph.samples import (
     a_conflict,
     a_pause,
     a_run,
+    a_schedule,
     a_slot,
     a_tenant,
     a_zone,
@@ -47,6 +49,7 @@ PORTS: dict[str, type] = {
     "answers": records.AnswerStore,
     "tenants": records.TenantStore,
     "pauses": records.PauseStore,
+    "schedules": records.ScheduleStore,
     "audit": records.AuditStore,
 }
 ID = {name: a_task(name).id for name in "abcd"}
@@ -95,6 +98,9 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("answers", "for_tasks"): lambda s: s.for_tasks([ID["a"]]),
     ("tenants", "all"): lambda s: s.all(),
     ("pauses", "on"): lambda s: s.on(),
+    ("schedules", "all"): lambda s: s.all(),
+    ("schedules", "open"): lambda s: s.open(AT),
+    ("schedules", "next_at"): lambda s: s.next_at("eu", AT - timedelta(seconds=1)),
     ("audit", "recent"): lambda s: s.recent(5),
 }
 
@@ -126,6 +132,7 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "answers", [an_answer(task=ID["a"])])
     put(graph, "tenants", [a_tenant()])
     put(graph, "pauses", [a_pause()])
+    put(graph, "schedules", [a_schedule()])
     put(graph, "audit", [an_entry()])
 
 

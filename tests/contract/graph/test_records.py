@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from region_scheduler.domain.admission import AdmissionState
-from region_scheduler.domain.ids import ClaimId, TaskId
+from region_scheduler.domain.ids import ClaimId, RunId, TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
 from region_scheduler.domain.run import Region
+from region_scheduler.domain.schedule import Firing
 from region_scheduler.domain.slot import Reservation, SlotHolder
 from region_scheduler.domain.states import RUN_ENDED, RunState
 from region_scheduler.domain.task import Token
@@ -15,6 +16,7 @@ from region_scheduler.drivers.arango.graph import ArangoGraph
 from tests.contract.graph.samples import (
     a_conflict,
     a_run,
+    a_schedule,
     a_slot,
     a_tenant,
     a_zone,
@@ -183,3 +185,40 @@ def test_answers_of_tasks_come_oldest_first(graph: ArangoGraph) -> None:
 
     assert [a.id for a in graph.answers.for_tasks([T1, T2])] == ["b", "c", "a"]
     assert graph.answers.for_tasks([]) == []
+
+
+def test_schedules_come_by_name_without_the_deleted(graph: ArangoGraph) -> None:
+    gone = a_schedule("gone", is_deleted=True, next_at=None)
+    put(graph, "schedules", [a_schedule("b"), a_schedule("a"), gone, a_schedule("c", "other")])
+
+    assert [s.name for s in graph.schedules.all()] == ["a", "b", "c"]
+    assert [s.name for s in graph.schedules.all("acme")] == ["a", "b"]
+
+
+def test_schedules_with_something_to_do_are_those_due_waiting_or_fired(graph: ArangoGraph) -> None:
+    """With and without a fraction of a second: as text `12:00:00Z` would come after it."""
+    firing = Firing(nominal_at=AT, run=RunId("r"))
+    made = [
+        a_schedule("due", next_at=AT),
+        a_schedule("longer due", next_at=AT - HALF_S),
+        a_schedule("later", next_at=AT + HALF_S),
+        a_schedule("over", next_at=None),
+        a_schedule("waits", next_at=None, waiting=(AT,)),
+        a_schedule("fired", next_at=AT + SECOND, firings=(firing,)),
+        a_schedule("deleted", next_at=None, is_deleted=True, firings=(firing,)),
+    ]
+    put(graph, "schedules", made)
+
+    found = [s.name for s in graph.schedules.open(AT)]
+    assert sorted(found) == ["deleted", "due", "fired", "longer due", "waits"]
+    assert found[-3:] == ["longer due", "due", "fired"]
+
+
+def test_the_next_schedule_of_a_region_is_found(graph: ArangoGraph) -> None:
+    put(graph, "schedules", [a_schedule("a", next_at=AT), a_schedule("b", next_at=AT + SECOND)])
+    put(graph, "schedules", [a_schedule("c", next_at=AT + HALF_S, home_region="us")])
+
+    assert graph.schedules.next_at("eu", AT - HALF_S) == AT
+    assert graph.schedules.next_at("eu", AT) == AT + SECOND
+    assert graph.schedules.next_at("us", AT) == AT + HALF_S
+    assert graph.schedules.next_at("eu", AT + SECOND) is None

@@ -45,7 +45,7 @@ def test_help_names_every_command_at_once(tmp_path: Path) -> None:
     assert ended.returncode == 0
     commands = (
         "demo up serve worker submit watch resume doctor rebuild-backlog bench zones runs tasks"
-        " admissions config"
+        " admissions schedules config"
     ).split()
     assert [name for name in commands if f"\n  {name} " not in ended.stdout] == []
     assert min(times) < 1.0  # 0.15 s on a machine that does nothing else
@@ -114,6 +114,31 @@ def test_every_setting_is_shown_with_its_source(tmp_path: Path) -> None:
     assert rows["lease.ttl_s"]["source"] == "default"
 
 
+def test_a_preview_tells_the_times_and_what_is_odd_about_them(tmp_path: Path) -> None:
+    spring = ("--tz", "America/Chicago", "--after", "2027-03-13T12:00Z", "--next", "2")
+    autumn = ("--tz", "America/Chicago", "--after", "2026-11-01T00:00-05:00", "--next", "2")
+
+    shifted = as_json("schedules", "preview", "30 2 * * *", *spring, cwd=tmp_path)
+    skipped = as_json("schedules", "preview", "30 2 * * *", *spring, "--gap", "skip", cwd=tmp_path)
+    twice = as_json(
+        "schedules", "preview", "30 1 * * *", *autumn, "--repeat", "twice", cwd=tmp_path
+    )
+
+    assert (shifted["gap"], shifted["repeat"], shifted["follows"]) == (
+        "shift", "once", "times of day",
+    )  # fmt: skip
+    assert [one["local"] for one in shifted["items"]] == [
+        "2027-03-14T03:00:00-05:00",
+        "2027-03-15T02:30:00-05:00",
+    ]
+    assert shifted["items"][0]["note"].startswith("shifted")
+    assert skipped["items"][0]["at"] == "2027-03-15T07:30:00+00:00"
+    assert [one["note"] for one in twice["items"]] == ["first of two", "second of two"]
+    told = cli("schedules", "preview", "30 2 * * *", *spring, cwd=tmp_path).stdout
+    assert "2027-03-14T03:00:00-05:00" in told
+    assert list(tmp_path.iterdir()) == []
+
+
 BAD = [
     (["zones", "show", "aws-nothing"], 2, "zone type 'aws-nothing' does not exist"),
     (["zones", "order", "aws-soc2", "--regions", "eu_west"], 2, "eu_west"),
@@ -144,6 +169,24 @@ BAD = [
     (["worker", "--pool", "a,,b"], 2, "--pool: 'a,,b'"),
     (["tasks", "list", "r", "--state", ","], 2, "--state: ','"),
     (["watch", ""], 2, "command line: ''"),
+    (["schedules", "preview", "61 * * * *"], 2, "bad minute"),
+    (["schedules", "preview", "@daily"], 2, "five fields"),
+    (["schedules", "preview", "0 0 31 2 *"], 2, "bad day-of-month"),
+    (["schedules", "preview", "* * * * *", "--tz", "Mars/Olympus"], 2, "IANA"),
+    (["schedules", "preview", "* * * * *", "--gap", "fall"], 2, "shift, skip"),
+    (["schedules", "preview", "* * * * *", "--repeat", "thrice"], 2, "once, twice"),
+    (["schedules", "preview", "* * * * *", "--next", "0"], 2, "--next"),
+    (["schedules", "preview", "* * * * *", "--after", "2027-03-14T02:30"], 2, "offset from UTC"),
+    (["schedules", "create", "s", "* * * * *"], 2, "--zone or a --graph"),
+    (["schedules", "create", "a\tb", "* * * * *", "--zone", "z"], 2, "NAME"),
+    (["schedules", "create", "s", "* * *", "--zone", "z"], 2, "five fields"),
+    (["schedules", "create", "s", "* * * * *", "--zone", "z", "--mode", "destroy"], 2, "--mode"),
+    (["schedules", "create", "s", "* * * * *", "--zone", "z", "--mode", "x"], 2, "--mode"),
+    (["schedules", "create", "s", "* * * * *", "--zone", "z", "--overlap", "x"], 2, "queue"),
+    (["schedules", "create", "s", "* * * * *", "--zone", "z", "--catch-up", "last:2"], 2, "all:5"),
+    (["schedules", "create", "s", "* * * * *", "--zone", "z", "--queue-max", "0"], 2, "1 to 1000"),
+    (["schedules", "create", "s", "* * * * *", "--zone", "z", "--regions", "eu"], 2, "--regions"),
+    (["schedules", "list"], 78, "no stack"),
     (["runs", "list"], 78, "no stack"),
     (["up", "--regions", "Mars!"], 2, "--regions"),
     (["worker"], 78, "no stack"),
