@@ -20,7 +20,7 @@ demo: ## provision three landing zones over three regions, on this machine
 	@.ci/install demo
 	@$(BIN)/region-scheduler demo
 
-test-fast: setup ## unit, contract and architecture tests (under a minute)
+test-fast: setup ## unit, contract and architecture tests (two minutes of two cores at most)
 	$(PYTEST) $(BOTH) -m "not slow and not soak" $(wildcard tests/unit tests/contract tests/architecture)
 
 test: setup ## every test that is not marked slow or soak (under ten minutes)

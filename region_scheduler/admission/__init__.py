@@ -1,4 +1,4 @@
-"""From a request to a published run: accepted once, whatever dies (PROTOCOL.md section 6).
+"""From a request to a published run: accepted once, whatever dies (docs/protocol.md section 6).
 
 A request is expanded and checked first; a refusal writes nothing. Then the admission document is
 inserted under a key derived from the idempotency key: from here on it is accepted. Rows, tasks and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import Json, Region, StateDir, TaskText
 from region_scheduler.cli.output import Output
 
@@ -14,6 +15,8 @@ def explain(
     Its place in the order is known to its own region only: `--region` asks there.
     """
     from region_scheduler.cli.session import session
+    from region_scheduler.cli.views import answer_words
+    from region_scheduler.domain.states import TaskState
     from region_scheduler.operations.explain import explain as explain_task
     from region_scheduler.operations.runs import find_task
 
@@ -33,6 +36,9 @@ def explain(
     when = [] if soon is None else [f"probably starts in {soon:.0f} s, by expected durations"]
     nothing = ["nothing is known to keep it"]
     lines = [one.text for one in told.reasons] or nothing
+    if found.state is TaskState.AWAITING:
+        command = Hints(state_dir).command(*answer_words(found.run, found))
+        lines.append(f"waits for you: {command}")
     Output(as_json).result(
         value, lambda: [f"{found.spec.name} is {found.state.value}", *lines, *when]
     )

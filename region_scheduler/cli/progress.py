@@ -105,7 +105,9 @@ def change_lines(seen: Glance, hints: Hints | None) -> list[str]:
         hints: None if somebody else answers for the person who watches.
     """
     lines = [_line(run, seen) for run in seen.runs]
-    odd = seen.in_state(TaskState.AWAITING, TaskState.IN_DOUBT, TaskState.FAILED)
+    odd = seen.in_state(TaskState.IN_DOUBT, TaskState.FAILED)
+    if hints is not None:
+        odd = seen.in_state(TaskState.AWAITING) + odd
     lines += [f"{task.spec.name}: {_reason(task)}" for task in odd]
     return lines + (person_lines(seen, hints) if hints is not None else [])
 

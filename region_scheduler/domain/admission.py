@@ -1,4 +1,4 @@
-"""Admissions: the promise "accepted", kept whatever dies (PROTOCOL.md section 6)."""
+"""Admissions: the promise "accepted", kept whatever dies (docs/protocol.md section 6)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 class FenceKind(StrEnum):
-    """Why an incarnation was fenced; says when its tasks may be taken (PROTOCOL.md section 3)."""
+    """Why an incarnation was fenced; says when its tasks are taken (docs/protocol.md section 3)."""
 
     EXPIRED = "expired"
     UNRESPONSIVE = "unresponsive"

@@ -1,7 +1,7 @@
 """Lease arithmetic: when a holder must have stopped, and when an observer may call it dead.
 
 An instant is a reading of the judge's own monotonic clock in seconds; readings of two machines are
-never compared (PROTOCOL.md section 3).
+never compared (docs/protocol.md section 3).
 """
 
 from __future__ import annotations

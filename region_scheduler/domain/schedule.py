@@ -1,4 +1,4 @@
-"""Schedules: what is due, what of it fires, waits or is missed (PROTOCOL.md section 7).
+"""Schedules: what is due, what of it fires, waits or is missed (docs/protocol.md section 7).
 
 Each occurrence is decided by one conditional write on its schedule, and only once: it fires (with
 the id of its run, before that run is admitted), waits for the run before it, or is recorded as

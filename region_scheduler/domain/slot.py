@@ -1,4 +1,4 @@
-"""Slots: one document for every unit of a scarce thing (PROTOCOL.md section 4)."""
+"""Slots: one document for every unit of a scarce thing (docs/protocol.md section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task and run states, and the only legal moves between them (PROTOCOL.md section 2)."""
+"""Task and run states, and the only legal moves between them (docs/protocol.md section 2)."""
 
 from __future__ import annotations
 

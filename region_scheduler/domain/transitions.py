@@ -2,7 +2,7 @@
 
 Each returns the very same object when there is nothing (more) to do, which is how a repeated write
 recognises its own success, and raises when the move is not the caller's to make. The commit gate
-writes what they return; nobody else writes tasks. Rules: PROTOCOL.md sections 2, 3, 5 and 7.
+writes what they return; nobody else writes tasks. Rules: docs/protocol.md sections 2, 3, 5 and 7.
 """
 
 from __future__ import annotations

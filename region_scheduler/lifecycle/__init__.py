@@ -4,7 +4,7 @@
 schedulers. The worker calls it after its completion was acknowledged; the reconciler calls the
 same code for whatever a crash left undone. An unlock is a query of its own after the completion's
 answer, never part of its write: inside one snapshot two predecessors that complete together would
-each miss the other, and the dependent would wait for ever (PROTOCOL.md section 5).
+each miss the other, and the dependent would wait for ever (docs/protocol.md section 5).
 
 What each crash does. After the completion, before the unlock: the reconciler's scan of the run
 finds every pending task whose predecessors are satisfied. After the unlock, before the wake-up:

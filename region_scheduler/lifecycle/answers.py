@@ -1,4 +1,4 @@
-"""Move awaiting tasks by the approvals and events recorded for them (PROTOCOL.md section 7)."""
+"""Move awaiting tasks by the approvals and events that came (docs/protocol.md section 7)."""
 
 from __future__ import annotations
 

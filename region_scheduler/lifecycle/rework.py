@@ -1,9 +1,9 @@
 """Do again what a person wants done again; anybody may finish what another began.
 
 The wish stands at the run before any task is moved, and goes when all are. So a run cannot end on
-what it looked like before, and a walk that broke off is taken up by the reconciler (PROTOCOL.md
-section 5). Every step may be repeated: a task shows by its token, its submission and the tokens
-that let it go whether it was moved already.
+what it looked like before, and a walk that broke off is taken up by the reconciler
+(docs/protocol.md section 5). Every step may be repeated: a task shows by its token, its submission
+and the tokens that let it go whether it was moved already.
 """
 
 from __future__ import annotations

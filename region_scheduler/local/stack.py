@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -228,10 +229,16 @@ def load_stack(state_dir: Path) -> Stack | None:
     Raises:
         Misconfigured: What is there is no stack, or cannot be read.
     """
-    if not (state_dir / FILE).exists():
-        if state_dir.exists() and not state_dir.is_dir():
-            raise _damaged(state_dir, "it is no directory")
+    try:
+        is_there = stat.S_ISREG((state_dir / FILE).stat().st_mode)
+    except FileNotFoundError:
         return None
+    except NotADirectoryError as refused:
+        raise _damaged(state_dir, "it is no directory") from refused
+    except (OSError, ValueError) as refused:
+        raise _damaged(state_dir, getattr(refused, "strerror", "") or str(refused)) from refused
+    if not is_there:
+        raise _damaged(state_dir, f"{FILE} is no file")
     try:
         return _stack_from(
             state_dir, read(state_dir / FILE), read(state_dir / SECRETS_FILE, is_secret=True)

@@ -1,4 +1,4 @@
-"""Who is alive: leases, beats, observers, fences (PROTOCOL.md section 3).
+"""Who is alive: leases, beats, observers, fences (docs/protocol.md section 3).
 
 Every process that holds anything has one document per incarnation and renews it every third of its
 ttl. The holder must have stopped by the sending time of its last acknowledged renewal plus ttl, by

@@ -15,6 +15,7 @@ from region_scheduler.domain.run import RegionStatus, Run
 from region_scheduler.domain.states import CLAIMABLE, SATISFYING, TaskState
 from region_scheduler.domain.task import EventKind, Task
 from region_scheduler.errors import NotFound
+from region_scheduler.operations.waits import zone_waits
 from region_scheduler.ports.backlog import Backlog, Place
 from region_scheduler.ports.queue import TaskQueue
 from region_scheduler.ports.records import GraphStores, Standing
@@ -103,11 +104,9 @@ def _of_pending(graph: GraphStores, task: Task, run: Run) -> Explanation:
 
 
 def _of_run(graph: GraphStores, run: Run) -> Iterator[Reason]:
-    (zone,) = graph.zones.read([run.zone]) if run.zone else (None,)
-    if run.needs_zone and zone is not None and zone.active_run not in {"", run.id}:
-        yield Reason("zone", f"zone {zone.name} is held by run {zone.active_run}")
-    elif run.needs_zone and zone is not None and not zone.active_run:
-        yield Reason("zone", f"zone {zone.name} is about to be given to a run")
+    wait = zone_waits(graph, [run]).get(run.id)
+    if wait is not None:
+        yield Reason("zone", str(wait))
     else:
         yield Reason("run", f"the run is {run.state}; all it needs is done, it is about to unlock")
 
@@ -202,8 +201,7 @@ def _of_rest(task: Task, queue: TaskQueue | None) -> Iterator[Reason]:
         holder = task.holder.incarnation if task.holder else "nobody"
         yield Reason("running", f"attempt {task.attempt} runs{since}, held by {holder}")
     elif task.state is TaskState.AWAITING:
-        verb = "approve" if task.spec.runner == "approval" else "answer"
-        yield Reason("person", f"{task.reason or 'it waits'}; `tasks {verb} {task.id}` answers it")
+        yield Reason("person", task.reason or "it waits for a person")
     else:
         why = f": {task.reason}" if task.reason else ""
         yield Reason("ended", f"it is {task.state}{why}")

@@ -23,18 +23,21 @@ def create_zone(graph: GraphStores, auditor: Auditor, zone: Zone) -> Zone:
     auditor.record("zones.create", zone.name, zone.zone_type)
     (created,) = create(graph.zones, [zone])
     standing = created.value
-    is_same = (standing.zone_type, standing.parameters, standing.regions) == (
-        zone.zone_type,
-        zone.parameters,
-        zone.regions,
-    )
-    if not is_same:
-        raise InvalidInput(
-            field="NAME",
-            value=zone.name,
-            expected=f"it exists with type {standing.zone_type}; choose another name",
-        )
+    if different := _differences(standing, zone):
+        told = f"it exists with {', '.join(different)}; give the same, or choose another name"
+        raise InvalidInput(field="NAME", value=zone.name, expected=told)
     return standing
+
+
+def _differences(standing: Zone, wanted: Zone) -> list[str]:
+    """Return what the standing zone has that is not wanted, with its value there."""
+    parameters = [f"{key}={value}" for key, value in standing.parameters.items()]
+    told = {
+        "zone_type": f"type {standing.zone_type}",
+        "regions": f"regions {','.join(standing.regions)}",
+        "parameters": f"parameters {' '.join(parameters)}" if parameters else "no parameters",
+    }
+    return [text for key, text in told.items() if getattr(standing, key) != getattr(wanted, key)]
 
 
 def find_zone(graph: GraphStores, tenant: str, name: str) -> Zone:

@@ -1,4 +1,4 @@
-"""Scarce things: slots, assignments, conflicts, and the resource manager (PROTOCOL.md section 4).
+"""Scarce things: slots, assignments, conflicts, the resource manager (docs/protocol.md section 4).
 
 A resource is a name with a scope and a capacity; each unit is a slot document, free or held by
 (task, token). A task's slots are taken one after another in key order, so that of contending tasks

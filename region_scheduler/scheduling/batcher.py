@@ -1,4 +1,4 @@
-"""The batcher: which of the backlog's tasks are promoted next (DESIGN.md section 6)."""
+"""The batcher: which of the backlog's tasks are promoted next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose what to promote: pure arithmetic on facts (DESIGN.md section 6)."""
+"""Choose what to promote: pure arithmetic on facts."""
 
 from __future__ import annotations
 

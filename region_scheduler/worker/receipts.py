@@ -1,4 +1,4 @@
-"""The receipts that this worker answers for: what its beat lists (PROTOCOL.md section 3).
+"""The receipts that this worker answers for: what its beat lists (docs/protocol.md section 3).
 
 A receipt is entered before its start is sent and leaves after its completion, so an observer that
 misses it in two beats may call the running task lost. Entries are files, because the process that

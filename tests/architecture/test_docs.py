@@ -113,7 +113,7 @@ def test_every_section_of_the_protocol_that_the_code_names_exists() -> None:
     named = {
         f"{shown(path)}: section {number}"
         for path in files(".py", under=PACKAGE)
-        for numbers in re.findall(r"PROTOCOL\.md sections? ([\d, and]+)", path.read_text())
+        for numbers in re.findall(r"docs/protocol\.md sections? ([\d, and]+)", path.read_text())
         for number in re.findall(r"\d+", numbers)
         if number not in sections
     }
@@ -127,3 +127,14 @@ def test_every_command_of_the_readme_names_tests_that_exist() -> None:
 
     assert len(named) > 5
     assert [path for path in named if not (ROOT / path.partition("::")[0]).exists()] == []
+
+
+def test_every_page_that_the_code_names_exists() -> None:
+    named = {
+        f"{shown(path)}: {name}"
+        for path in files(".py", under=PACKAGE)
+        for name in re.findall(r"[\w./-]+\.md\b", path.read_text())
+        if not (ROOT / name).exists()
+    }
+
+    assert sorted(named) == []

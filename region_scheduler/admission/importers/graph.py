@@ -29,6 +29,7 @@ from region_scheduler.admission.rules import (
     size_problems,
     value_problem,
 )
+from region_scheduler.catalog.parameters import checked_name
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
 from region_scheduler.domain.limits import LIMITS, Limits
@@ -147,9 +148,11 @@ def plan_of_graph(
         places: Where the source says that an edge is; by default its place in the document.
 
     Raises:
-        InvalidInput: The document is not of the form; names the place.
+        InvalidInput: The document is not of the form (names the place), or the tenant's name is no
+            name.
         InvalidGraph, CyclicGraph: The graph is not one.
     """
+    checked_name("tenant", options.tenant)
     found = found_in(document, options.limits)
     numbered = list(enumerate(found.nodes))
     names = [node["id"] for node in found.nodes]

@@ -1,4 +1,4 @@
-"""What an answer of the store means for the one who asked (PROTOCOL.md section 1).
+"""What an answer of the store means for the one who asked (docs/protocol.md section 1).
 
 For a write there are three meanings and no fourth: nothing was done, it is definite, nobody knows.
 """

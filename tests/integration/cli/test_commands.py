@@ -190,6 +190,8 @@ BAD = [
     (["runs", "list"], 78, "no stack"),
     (["up", "--regions", "Mars!"], 2, "--regions"),
     (["worker"], 78, "no stack"),
+    (["runs", "list", "--state-dir", "x" * 300], 78, "too long"),
+    (["runs", "list", "--state-dir", "cut.json"], 78, "is no directory"),
     (["doctor", "--state-dir", "nowhere"], 78, "up --state-dir nowhere`"),
     (["frobnicate"], 2, "frobnicate"),
 ]

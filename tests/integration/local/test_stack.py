@@ -72,6 +72,14 @@ def test_secrets_are_for_the_owner_of_the_directory_only(running: RunningStack) 
     assert stack.secrets.broker_password not in running.said()
 
 
+def test_nothing_is_readable_by_others(running: RunningStack) -> None:
+    found = [running.state_dir, *running.state_dir.rglob("*")]
+    open_to_others = [path for path in found if path.lstat().st_mode & 0o077]
+
+    assert len(found) > 30
+    assert [path for path in open_to_others if not path.is_symlink()] == []
+
+
 def test_the_doctor_finds_everything_well(running: RunningStack) -> None:
     found = running.json("doctor")
 

@@ -7,7 +7,7 @@ import pytest
 from region_scheduler.domain.states import TaskState, move
 from region_scheduler.errors import IllegalMove
 
-# PROTOCOL.md section 2, as it stands there.
+# docs/protocol.md section 2, as it stands there.
 MOVES = {
     "pending": "ready skipped cancelled",
     "ready": "claimed pending skipped cancelled",

@@ -268,6 +268,12 @@ def test_a_simulation_hides_no_mistake(key: str, value: str) -> None:
         admissible(a_document(a_node(**{key: value})), simulated)
 
 
+@pytest.mark.parametrize("tenant", ["", "X Y", "a/b", "\0", "x" * 1000])
+def test_a_tenant_has_a_name_as_zones_demand(tenant: str) -> None:
+    with pytest.raises(InvalidInput, match="tenant"):
+        admissible(a_document(a_node("a")), replace(OPTIONS, tenant=tenant))
+
+
 def test_json_of_any_depth_is_no_fault_of_ours() -> None:
     with pytest.raises(InvalidInput, match="not JSON"):
         parsed(b"[" * 1_000_000, "x.json")
