@@ -38,7 +38,7 @@ def remove_dead_demos(say: Callable[[str], None]) -> None:
     for path in dead:
         shutil.rmtree(path, ignore_errors=True)
     if dead:
-        say(f"removed what {len(dead)} killed demos had left: {', '.join(map(str, dead))}")
+        say(f"removed what killed demos had left: {', '.join(map(str, dead))}")
 
 
 def _is_dead(path: Path) -> bool:
