@@ -8,16 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from region_scheduler.admission.skew import ahead_s
 from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.member import settings_digest
 from region_scheduler.assembly.production import open_broker, open_graph
 from region_scheduler.config.settings import Settings
+from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import RegionStatus
 from region_scheduler.errors import RegionSchedulerError
 from region_scheduler.ports.queue import queue_name
 from region_scheduler.ports.records import GraphStores
+from region_scheduler.runtime.system import SystemClock
 
 _DISK_FREE_BYTES_MIN = 1 << 30
 _ANSWER_S = 10.0
@@ -53,11 +57,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def _guarded(subject: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(subject, True, look())
-    except (RegionSchedulerError, OSError, _Unwell) as error:
+    except (RegionSchedulerError, OSError, Unwell) as error:
         return Finding(subject, False, str(error))
 
 
-class _Unwell(Exception):
+class Unwell(Exception):
     """A subject that answers, but is not as it should be."""
 
 
@@ -80,7 +84,8 @@ def _graph(settings: Settings) -> Iterator[Finding]:
         except RegionSchedulerError as error:
             yield Finding("graph store", False, str(error))
             yield Finding("regions", None, "the graph store does not answer")
-            yield Finding("instances", None, "the graph store does not answer")
+            for subject in ("instances", "clocks", "schedules"):
+                yield Finding(subject, None, "the graph store does not answer")
             return
         kind = "embedded engine" if settings.arango.is_embedded else "ArangoDB"
         yield Finding("graph store", True, f"{kind} {graph.db.version()} at {settings.arango.url}")
@@ -88,6 +93,8 @@ def _graph(settings: Settings) -> Iterator[Finding]:
         told = ", ".join(f"{region.id} {region.status.value}" for region in regions)
         yield Finding("regions", bool(active), told or "none yet: start `serve` in one")
         yield _guarded("instances", lambda: _instances(graph, settings))
+        yield _guarded("clocks", lambda: clocks_told(graph, settings.lease.skew_max_s))
+        yield _guarded("schedules", lambda: schedules_told(graph, _now(), settings.lease))
 
 
 def _instances(graph: GraphStores, settings: Settings) -> str:
@@ -96,12 +103,50 @@ def _instances(graph: GraphStores, settings: Settings) -> str:
     strangers = [i.id for i in alive if i.settings_digest not in ("", mine)]
     if strangers:
         way_out = "give all processes the same lease settings and signing key"
-        raise _Unwell(f"{', '.join(strangers)} run with other settings: {way_out}")
+        raise Unwell(f"{', '.join(strangers)} run with other settings: {way_out}")
     workers = [i for i in alive if i.capacity]
     idle = {i.region for i in alive} - {i.region for i in workers}
     if idle:
-        raise _Unwell(f"no worker in {', '.join(sorted(idle))}: start `worker --region NAME`")
+        raise Unwell(f"no worker in {', '.join(sorted(idle))}: start `worker --region NAME`")
     return f"{len(alive)} alive, {len(workers)} of them workers, all with these settings"
+
+
+def clocks_told(graph: GraphStores, skew_max_s: float) -> str:
+    """Return how far the clocks of the living are apart.
+
+    Raises:
+        Unwell: One is so far ahead that it fires no schedule.
+    """
+    alive = graph.instances.unfenced()
+    ahead = {one.id: ahead_s(one.stamped_at, alive) for one in alive}
+    far = [f"{id_} by {seconds:.1f} s" for id_, seconds in ahead.items() if seconds > skew_max_s]
+    if far:
+        way_out = "set its clock; until then it fires no schedule"
+        raise Unwell(f"ahead of the others: {', '.join(far)}: {way_out}")
+    most = max(ahead.values(), default=0.0)
+    return f"none is more than {skew_max_s:g} s ahead of the others (at most {most:.1f} s)"
+
+
+def schedules_told(graph: GraphStores, now: datetime, lease: LeaseTimings) -> str:
+    """Return how many schedules there are, when the next is due, and what was missed.
+
+    Raises:
+        Unwell: One is overdue: nobody fires it.
+    """
+    found = graph.schedules.all()
+    bound = timedelta(seconds=lease.lease_s + 2 * lease.reconcile_every_s)
+    due = sorted((one.next_at, one.name) for one in found if one.next_at is not None)
+    overdue = [name for at, name in due if at + bound < now]
+    if overdue:
+        way_out = "start `serve`, and look for clocks that are ahead"
+        raise Unwell(f"nobody fires {', '.join(overdue)}: {way_out}")
+    following = f", the next at {due[0][0].isoformat(timespec='seconds')}" if due else ""
+    missed = sum(one.missed_count for one in found)
+    return f"{len(found)}{following}, {missed} occurrences missed so far"
+
+
+def _now() -> datetime:
+    return SystemClock().now()
 
 
 def _broker(settings: Settings) -> str:
@@ -138,7 +183,7 @@ def _queues(settings: Settings) -> str:
     if unserved:
         count, names = sum(waiting[pool] for pool in unserved), ",".join(unserved)
         way_out = f"start `worker --region {settings.region} --pool {names}`"
-        raise _Unwell(f"{count} tasks are ready in pools that no worker serves: {way_out}")
+        raise Unwell(f"{count} tasks are ready in pools that no worker serves: {way_out}")
     return ", ".join(told) or "no worker, so nothing is put in them"
 
 
@@ -162,7 +207,7 @@ def _terraform() -> str:
     tool = find_terraform(environ)
     if tool is None:
         way_out = "put terraform or tofu on PATH, or install region-scheduler[terraform]"
-        raise _Unwell(f"there is none, so terraform steps fail here: {way_out}")
+        raise Unwell(f"there is none, so terraform steps fail here: {way_out}")
     if tool.is_library:
         return tool.identity.replace(":", " ")
     told = subprocess.run(
@@ -174,7 +219,7 @@ def _terraform() -> str:
         check=False,
     )
     if told.returncode != 0:
-        raise _Unwell(f"{tool.path} version ended with {told.returncode}")
+        raise Unwell(f"{tool.path} version ended with {told.returncode}")
     return f"{told.stdout.splitlines()[0]} at {tool.path}"
 
 
@@ -185,5 +230,5 @@ def _disk(settings: Settings) -> str:
     free = shutil.disk_usage(path).free
     told = f"{free / (1 << 30):.1f} GiB free at {path}"
     if free < _DISK_FREE_BYTES_MIN:
-        raise _Unwell(f"{told}: make room, or logs and states cannot be kept")
+        raise Unwell(f"{told}: make room, or logs and states cannot be kept")
     return told

@@ -23,6 +23,7 @@ from region_scheduler.cli.options import (
 )
 from region_scheduler.cli.output import Output
 from region_scheduler.cli.session import region_names
+from region_scheduler.domain.instant import instant_of
 from region_scheduler.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ def submit(
     is_dry: Annotated[
         bool, typer.Option("--dry-run", help="Tell what it comes to, and write nothing.")
     ] = False,
+    not_before: Annotated[
+        str, typer.Option("--not-before", help="No task starts before this instant, with offset.")
+    ] = "",
     key: Annotated[
         str, typer.Option("--key", help="The same key again is the same run; made if not given.")
     ] = "",
@@ -70,7 +74,8 @@ def submit(
         raise InvalidInput(
             field="submit", value=zone or "", expected="name either a ZONE or a --graph FILE"
         )
-    wish = _Wish(zone, graph_file, type_name, words(regions, "--regions"), pairs or [], tenant)
+    named = words(regions, "--regions")
+    wish = _Wish(zone, graph_file, type_name, named, pairs or [], tenant, not_before)
     simulation = simulation_scale(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
         plan = wish.dry_plan(region_names(state_dir), simulation)
@@ -107,6 +112,7 @@ class _Wish:
         regions: Sequence[str],
         pairs: Sequence[str],
         tenant: str,
+        not_before: str = "",
     ) -> None:
         self._zone = zone or ""
         self.limits = limits_set()
@@ -117,6 +123,7 @@ class _Wish:
         self._regions = regions
         self._pairs = pairs
         self.tenant = tenant
+        self._not_before = instant_of(not_before, "--not-before") if not_before else None
 
     def dry_plan(self, region_names: Sequence[str], time_scale: float | None) -> Plan:
         """Return a plan over regions that need not run: no stack is needed."""
@@ -128,7 +135,7 @@ class _Wish:
         if self._is_graph:
             return self._graph_plan(known, time_scale)
         zone = self._checked_zone(known, SystemClock().now())
-        return _maybe_simulated(plan_of(zone, known), time_scale)
+        return self._asked(plan_of(zone, known), time_scale)
 
     def plan(self, opened: Operator, known: Sequence[Region], time_scale: float | None) -> Plan:
         """Return the plan over the regions there are; `--type` stores the zone first."""
@@ -145,13 +152,15 @@ class _Wish:
             raise InvalidInput(field="--regions, --set", value=self._zone, expected=expected)
         else:
             zone = find_zone(opened.graph, self.tenant, self._zone)
-        return _maybe_simulated(plan_of(zone, known), time_scale)
+        return self._asked(plan_of(zone, known), time_scale)
 
     def digest(self, time_scale: float | None) -> str:
         """Return the digest of what was asked for, whatever the catalogue makes of it."""
         from region_scheduler.domain.admission import body_digest
 
         typed = [self._zone, self._type_name, *self._regions, "", *self._pairs, str(time_scale)]
+        if self._not_before is not None:
+            typed.append(self._not_before.isoformat())
         return body_digest(self._body, *typed)
 
     def _checked_zone(self, known: Sequence[Region], created_at: datetime) -> Zone:
@@ -170,9 +179,17 @@ class _Wish:
     def _graph_plan(self, known: Sequence[Region], time_scale: float | None) -> Plan:
         from region_scheduler.operations.plans import plan_of_document
 
-        return plan_of_document(
+        plan = plan_of_document(
             self._document, known, self._regions, self.tenant, time_scale, self.limits
         )
+        return self._asked(plan, None)
+
+    def _asked(self, plan: Plan, time_scale: float | None) -> Plan:
+        from region_scheduler.operations.plans import held_until, simulated
+
+        if time_scale is not None:
+            plan = simulated(plan, time_scale)
+        return plan if self._not_before is None else held_until(plan, self._not_before)
 
 
 def limits_set() -> Limits:
@@ -252,12 +269,6 @@ def _submit(
         ],
     )
     return 0
-
-
-def _maybe_simulated(plan: Plan, time_scale: float | None) -> Plan:
-    from region_scheduler.operations.plans import simulated
-
-    return plan if time_scale is None else simulated(plan, time_scale)
 
 
 def _tell(output: Output, plan: Plan, limits: Limits) -> None:

@@ -100,6 +100,7 @@ class TaskSpec:
         remaining_s: Longest expected path from its start to the run's end, seconds.
         priority: Higher is sooner, within a tenant; see `Task.priority_now`.
         delay_tolerance_s: How long after it is ready it may wait before it is overdue, seconds.
+        not_before: No attempt is promoted before this instant; why it waits is a reason, no state.
         retry: Limits.
         condition: Assertions over the direct predecessors' outputs (`catalog.assertions`; paths
             begin with `/upstream/NAME`); unless all hold, the task is skipped.
@@ -125,6 +126,7 @@ class TaskSpec:
     remaining_s: float = 0.0
     priority: int = 0
     delay_tolerance_s: float = 0.0
+    not_before: datetime | None = None
     retry: RetryPolicy = RetryPolicy()
     condition: tuple[Mapping[str, Json], ...] = ()
     state_key: str = ""

@@ -29,8 +29,8 @@ class Reason:
     """One thing that keeps a task.
 
     Attributes:
-        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `paused`, `pool`, `level`, `lock`,
-            `resting`, `order`, `queued`, `running`, `person` or `ended`.
+        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `not-before`, `paused`, `pool`,
+            `level`, `lock`, `resting`, `order`, `queued`, `running`, `person` or `ended`.
         text: For people.
     """
 
@@ -117,6 +117,9 @@ def _of_ready(
     standing = graph.regions.standing(task.region, [task.tenant])
     slots = sum(worker.capacity.get(task.spec.pool, 0) for worker in standing.workers)
     reasons = [*_of_region(standing, task, now)]
+    wait_s = _wait_s(task, now)
+    if wait_s:
+        reasons.append(Reason("not-before", f"it may not start before {task.spec.not_before}"))
     if not slots:
         told = f"no live worker of {task.region} serves pool {task.spec.pool}"
         reasons.append(Reason("pool", told))
@@ -128,10 +131,18 @@ def _of_ready(
         reasons.append(Reason("level", told))
     reasons += _of_locks(graph, task)
     place = backlog.place(task.id) if backlog is not None else None
-    depends = bool(reasons)
+    depends = len(reasons) > bool(wait_s)
     if place is not None:
         reasons += _of_place(place, standing.in_flight.total, slots, now)
-    return Explanation(task, tuple(reasons), None if depends else _starts_in(task, place, slots))
+    starts_in_s = None if depends else _starts_in(task, place, slots)
+    return Explanation(
+        task, tuple(reasons), None if starts_in_s is None else max(starts_in_s, wait_s)
+    )
+
+
+def _wait_s(task: Task, now: datetime) -> float:
+    until = task.spec.not_before
+    return 0.0 if until is None else max(0.0, (until - now).total_seconds())
 
 
 def _of_region(standing: Standing, task: Task, now: datetime) -> Iterator[Reason]:

@@ -132,6 +132,14 @@ def simulated(
     return replace(plan, tasks=tasks)
 
 
+def held_until(plan: Plan, instant: datetime) -> Plan:
+    """Return the plan with no task to start before `instant`, nor before its own."""
+    tasks = tuple(
+        replace(task, not_before=max(task.not_before or instant, instant)) for task in plan.tasks
+    )
+    return replace(plan, tasks=tasks)
+
+
 def summary(plan: Plan, limits: Limits = LIMITS) -> dict[str, Json]:
     """Return what `submit --dry-run` tells: tasks, waves, critical path, locks, approvals.
 

@@ -89,6 +89,7 @@ class BacklogRow:
         spell: Names the time that the task has been ready for: while it stays, a new row (another
             priority, a lost lock) keeps the due time, and the rest, of the old one.
         rest_s: It may not be tried before this many seconds after now (retry pause, back-off).
+        not_before_s: Nor before this reading of the region's wall clock, seconds; 0 if at any time.
     """
 
     task: TaskId
@@ -103,6 +104,7 @@ class BacklogRow:
     remaining_s: float
     locks: tuple[str, ...]
     rest_s: float = 0.0
+    not_before_s: float = 0.0
 
     @classmethod
     def of(cls, task: Task) -> BacklogRow:
@@ -121,6 +123,7 @@ class BacklogRow:
             remaining_s=spec.remaining_s,
             locks=tuple(need.resource for need in spec.locks for _ in range(need.units)),
             rest_s=task.retry_after_s,
+            not_before_s=spec.not_before.timestamp() if spec.not_before else 0.0,
         )
 
 

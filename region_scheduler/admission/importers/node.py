@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from region_scheduler.admission.importers.fields import (
 )
 from region_scheduler.admission.rules import RUNNERS
 from region_scheduler.domain.ids import QUEUE_NAME
+from region_scheduler.domain.instant import instant_of
 from region_scheduler.domain.task import (
     Json,
     LockNeed,
@@ -31,7 +33,7 @@ from region_scheduler.domain.task import (
 
 NODE_KEYS: Final = frozenset(
     "id runtime_s region labels purpose runner inputs locks retry priority delay_tolerance_s"
-    " regions pool on_loss cap_s memory_mib_max condition is_irreversible".split()
+    " not_before regions pool on_loss cap_s memory_mib_max condition is_irreversible".split()
 )
 LOCK_KEYS: Final = frozenset("resource capacity units when_holder_lost".split())
 RETRY_KEYS: Final = frozenset("limit delay_s losses_limit inspections_limit".split())
@@ -201,6 +203,10 @@ def _lock(value: object, place: str, options: TaskOptions) -> LockNeed:
     return LockNeed(resource, capacity, units, kept)
 
 
+def _not_before(value: object, place: str) -> datetime:
+    return instant_of(a_text(value, place), place)
+
+
 def _retry(value: object, place: str) -> RetryPolicy:
     given = an_object(value, place, RETRY_KEYS)
     by_default = RetryPolicy()
@@ -253,6 +259,7 @@ _PLAIN: Final[tuple[tuple[str, Callable[[object, str], Any]], ...]] = (
     ("priority", a_whole),
     ("delay_tolerance_s", a_number),
     ("is_irreversible", _flag),
+    ("not_before", _not_before),
     ("retry", _retry),
     ("condition", _condition),
 )

@@ -191,7 +191,7 @@ class SqlBacklog:
         values = {name: getattr(row, name) for name in FIELDS}
         return values | {
             "due_s": now_s + row.delay_tolerance_s,
-            "rests_until_s": now_s + row.rest_s,
+            "rests_until_s": max(now_s + row.rest_s, row.not_before_s),
             "bucket": bucket_of(self._bucket_by(row)),
         }
 

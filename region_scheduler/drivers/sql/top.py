@@ -19,7 +19,8 @@ from sqlalchemy import Connection, CursorResult
 from region_scheduler.drivers.sql.tables import escaped, unescaped
 from region_scheduler.ports.backlog import BacklogRow, Eligible
 
-FIELDS: Final = tuple(f.name for f in dataclasses.fields(BacklogRow) if f.name != "rest_s")
+_WRITTEN_ONLY: Final = frozenset({"rest_s", "not_before_s"})
+FIELDS: Final = tuple(f.name for f in dataclasses.fields(BacklogRow) if f.name not in _WRITTEN_ONLY)
 PARTS_MAX: Final = 100
 """Tenants in one question; SQLite takes 500 parts of a UNION at most."""
 

@@ -139,6 +139,18 @@ def test_a_row_that_rests_is_left_out_until_its_time(backlog: Backlog) -> None:
     assert names(top(backlog, 5, NOW + 30)) == "tired fit"
 
 
+def test_a_row_rests_until_its_task_may_start_and_until_its_pause_is_over(
+    backlog: Backlog,
+) -> None:
+    rows = [row("late", not_before_s=NOW + 50), row("both", not_before_s=NOW + 5, rest_s=60)]
+    backlog.add([*rows, row("past", not_before_s=NOW - 50)], NOW)
+
+    assert backlog.next_due_s(NOW) == NOW + 50
+    assert names(top(backlog, 5, NOW)) == "past"
+    assert names(top(backlog, 5, NOW + 50)) == "late past"
+    assert len(top(backlog, 5, NOW + 60)) == 3
+
+
 def test_the_next_due_time_is_that_of_the_row_that_rests_shortest(backlog: Backlog) -> None:
     assert backlog.next_due_s(NOW) is None
 

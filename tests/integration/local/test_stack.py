@@ -84,9 +84,44 @@ def test_the_doctor_finds_everything_well(running: RunningStack) -> None:
     found = running.json("doctor")
 
     assert found["ok"] is True
-    assert {"graph store", "broker", "queues", "terraform", "lease", "disk"} <= {
-        row["subject"] for row in found["items"]
-    }
+    assert {
+        "graph store",
+        "clocks",
+        "schedules",
+        "broker",
+        "queues",
+        "terraform",
+        "lease",
+        "disk",
+    } <= {row["subject"] for row in found["items"]}
+
+
+def test_a_schedule_fires_each_time_once_though_three_regions_look(
+    running: RunningStack, tmp_path: Path
+) -> None:
+    graph = write_graph(tmp_path / "ticking.json", ["a"], [], 0.0)
+    made = running.json(
+        "schedules", "create", "ticking", "*/2 * * * * *", "--graph", str(graph),
+        "--simulate", "--overlap", "allow", "--catch-up", "all:100",
+    )  # fmt: skip
+    assert len(made["next"]) == 3
+
+    eventually(lambda: running.json("schedules", "show", "ticking")["fired"] >= 5, 60)
+    paused = running.json("schedules", "pause", "ticking", "--reason", "enough")
+    eventually(lambda: not running.json("schedules", "show", "ticking")["active"], 30)
+    found = running.json("schedules", "show", "ticking")
+    runs = [one for one in running.json("runs", "list", "--limit", "200")["items"]
+            if one["name"] == graph.stem]  # fmt: skip
+    assert found["state"] == paused["state"] == "paused"
+    assert len(runs) == found["fired"]
+    assert found["missed"] == sum(one["count"] for one in found["missed_records"])
+    eventually(lambda: running.json("schedules", "show", "ticking")["missed"] > found["missed"], 30)
+    running.json("schedules", "delete", "ticking")
+
+    assert running.json("schedules", "list")["items"] == []
+    assert running.run("schedules", "show", "ticking").returncode == 4
+    for one in runs:
+        assert running.json("watch", one["run"])["items"][0]["state"] == "done"
 
 
 @pytest.mark.parametrize("part", ["worker eu-west", "serve eu-west", *ENGINE])
