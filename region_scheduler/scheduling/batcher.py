@@ -21,12 +21,14 @@ from region_scheduler.ports.time import Clock
 from region_scheduler.resources.assign import is_made
 from region_scheduler.scheduling.mend import is_ready_in
 from region_scheduler.scheduling.ownership import Part
-from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares
+from region_scheduler.scheduling.promote import Claimant, Picked, Room, pick, promotable, shares
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 _SPARE: Final = 16
 """Rows of a tenant that are looked at beyond its share, in case locks keep some back."""
 _DEEPER: Final = 4
+_PASSES_MAX: Final = 8
+"""How often others may take a lock that a better row waits for, before that row is tried."""
 
 
 class Batcher:
@@ -58,6 +60,7 @@ class Batcher:
         self._clock = clock
         self._notice, self._noticed = object(), object()
         self._looked_at = -inf
+        self._passed: dict[TaskId, int] = {}
 
     def notice(self) -> None:
         """Say that a task may have become ready; returns at once, from any thread."""
@@ -157,20 +160,38 @@ class Batcher:
         }
         limit, pools = self._settings.scan_limit, mine.room.pools
         eligible = self._eligible(closed, mine)
+        insistent = self._insistent()
         seen: dict[TaskId, BacklogRow] = {}
         while True:
             found = self._backlog.top(asked, self._now_s(), replace(eligible, pools=pools))
             seen |= {row.task: row for row in found}  # a deeper look only adds behind
             rows = list(seen.values())
-            picked = pick(rows, self._slots_seen(rows), mine.room, claimants)
+            picked = pick(rows, self._slots_seen(rows), mine.room, claimants, insistent)
             counts = Counter(row.tenant for row in found)
             cut = [n for n in picked.short if asked[n] <= counts[n] < limit]
             if not cut:
+                self._count_passes(rows, picked, insistent)
                 return picked.rows
             if pools - picked.pools:
                 pools &= picked.pools  # what waits for a full pool hides what could run in another
             else:
                 asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
+
+    def _insistent(self) -> TaskId | None:
+        """Return the task that was passed most often, if that was too often."""
+        task = max(self._passed, key=lambda task: self._passed[task], default=None)
+        return task if task is not None and self._passed[task] >= _PASSES_MAX else None
+
+    def _count_passes(
+        self, rows: Sequence[BacklogRow], picked: Picked, insistent: TaskId | None
+    ) -> None:
+        """Note who was passed; one that was tried begins anew, one that is gone is forgotten."""
+        tried = {row.task for row in picked.rows} | ({insistent} if insistent else set())
+        self._passed = {
+            row.task: self._passed.get(row.task, 0) + picked.passed.get(row.task, 0)
+            for row in rows
+            if row.task not in tried and (row.task in self._passed or row.task in picked.passed)
+        }
 
     def _levels(self, standing: Standing, tenants: Sequence[str]) -> Mapping[str, Level]:
         """Return the tenants' levels; those that came with this very batch are asked for."""

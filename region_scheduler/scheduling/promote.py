@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.tenant import Level
@@ -85,11 +86,13 @@ class Picked:
     Attributes:
         short: Tenants whose rows ran out before their turn was over.
         pools: Those that have room left for more.
+        passed: How many of `rows` took a lock that a better row waits for, by that row's task.
     """
 
     rows: tuple[BacklogRow, ...]
     short: frozenset[str]
     pools: frozenset[str]
+    passed: Mapping[TaskId, int]
 
 
 def shares(claimants: Mapping[str, Claimant], count: int) -> dict[str, int]:
@@ -110,12 +113,21 @@ def pick(
     slots: Mapping[str, Sequence[Slot]],
     room: Room,
     claimants: Mapping[str, Claimant],
+    insistent: TaskId | None = None,
 ) -> Picked:
     """Return the rows to promote into `room`, tenants taking turns by weight, floors first.
 
     A tenant's rows come in the order given. Only rows whose pool has room and whose locks look free
     are taken, each lock given to one taker a unit: small tasks pass a big one that waits for a
     lock. A stale view costs a conflict, no mistake.
+
+    Args:
+        rows: Of all tenants, each tenant's best first.
+        slots: Of the locks that they need; a lock that is not named is free.
+        room: How many, and in which pools.
+        claimants: The tenants.
+        insistent: One that was passed too often is tried although a lock looks taken: what it loses
+            by that, it may reserve in the end.
     """
     waiting: dict[str, list[BacklogRow]] = {name: [] for name in claimants}
     for row in reversed(rows):
@@ -124,18 +136,21 @@ def pick(
     left = dict(room.by_pool)
     turns, given = _turns(claimants), dict.fromkeys(claimants, 0)
     picked: list[BacklogRow] = []
+    kept_back: list[BacklogRow] = []
+    passed: Counter[TaskId] = Counter()
     short: set[str] = set()
     while turns and len(picked) < room.total:
         _, name = heappop(turns)
-        found = _next_free(waiting[name], slots, free, left)
+        found = _next_free(waiting[name], slots, free, left, kept_back, insistent)
         if found is None:
             short.add(name)
             continue
         picked.append(found)
+        passed.update(row.task for row in kept_back if not set(row.locks).isdisjoint(found.locks))
         left[found.pool] -= 1
         given[name] += 1
         _again(turns, claimants, name, given[name])
-    return Picked(tuple(picked), frozenset(short), Room(0, left).pools)
+    return Picked(tuple(picked), frozenset(short), Room(0, left).pools, passed)
 
 
 def _turns(claimants: Mapping[str, Claimant]) -> list[tuple[tuple[bool, float], str]]:
@@ -160,8 +175,13 @@ def _next_free(
     slots: Mapping[str, Sequence[Slot]],
     free: dict[str, int],
     left: Mapping[str, int],
+    kept_back: list[BacklogRow],
+    insistent: TaskId | None,
 ) -> BacklogRow | None:
-    """Take rows off the end of `waiting` until one's pool has room and its locks are free."""
+    """Take rows off the end of `waiting` until one's pool has room and its locks are free.
+
+    Those that only a lock keeps back are noted in `kept_back`.
+    """
     while waiting:
         row = waiting.pop()
         if left.get(row.pool, 0) < 1:
@@ -170,11 +190,13 @@ def _next_free(
         own = {
             name: sum(1 for unit in slots.get(name, ()) if _is_own(unit, row)) for name in wanted
         }
-        if all(free.get(name, n) + own[name] >= n for name, n in wanted.items()):
+        is_free = all(free.get(name, n) + own[name] >= n for name, n in wanted.items())
+        if is_free or row.task == insistent:
             for name, n in wanted.items():
                 if name in free:
                     free[name] -= max(0, n - own[name])
             return row
+        kept_back.append(row)
     return None
 
 

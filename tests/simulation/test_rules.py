@@ -130,6 +130,29 @@ def test_two_schedulers_over_one_lock_lose_an_assignment_and_no_retry(world: Wor
     assert all(t.retries_used == t.losses == 0 for t in graph_of(world).tasks.of_run(run.id))
 
 
+def test_small_tasks_pass_one_that_needs_two_locks_but_not_for_ever(world: World) -> None:
+    """One of its locks is always held by a small task: without insisting it would come last."""
+    small = [spec(f"{lock}{n}", locks=(LockNeed(lock),)) for n in range(60) for lock in "xy"]
+    big = spec("big", locks=(LockNeed("x"), LockNeed("y")), remaining_s=9.0)
+    first = [spec("before", locks=(LockNeed("x"),), remaining_s=99.0)]
+    run = admit(world, a_plan([*first, big, *small]))
+    region = home(world)
+    (worker,) = region.workers
+    for _ in range(2 * len(small)):
+        world.clock.advance(0.5)  # what lost a lock rests for a moment
+        world.renew()
+        region.services.scheduler.notice()
+        region.services.scheduler.tick()
+        worker.work()  # one ends, another still holds the other lock
+        if "big" in effects(world):
+            break
+
+    assert effects(world).index("big") < len(small) / 2
+    world.pass_time(30)
+    assert Counter(effects(world)) == dict.fromkeys((s.name for s in [*first, big, *small]), 1)
+    assert state_of(world, run) is RunState.DONE
+
+
 # -- regions
 
 

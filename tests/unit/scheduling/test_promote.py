@@ -88,6 +88,27 @@ def test_each_unit_goes_to_one_taker_and_small_tasks_pass(
     assert names(pick(rows, {"lock": units("lock", *marks)}, room(count), ALONE).rows) == picked
 
 
+def test_who_takes_a_lock_that_a_better_row_waits_for_is_counted() -> None:
+    rows = [row("big", "a", "b"), row("x", "a"), row("y", "c"), row("z", "a")]
+    slots = {"a": units("a", ".", "."), "b": units("b", "=other"), "c": units("c", ".")}
+
+    picked = pick(rows, slots, room(9), ALONE)
+
+    assert names(picked.rows) == "x y z"
+    assert picked.passed == {"tasks/big": 2}
+    assert pick(rows[:1], slots, room(9), ALONE).passed == {}
+
+
+def test_an_insistent_row_is_tried_in_its_turn_though_a_lock_looks_taken() -> None:
+    rows = [row("first", "c"), row("big", "a", "b"), row("x", "a")]
+    slots = {"a": units("a", "."), "b": units("b", "=other"), "c": units("c", ".")}
+
+    picked = pick(rows, slots, room(9), ALONE, insistent=TaskId("tasks/big"))
+
+    assert names(picked.rows) == "first big"
+    assert names(pick(rows, slots, room(0), ALONE, insistent=TaskId("tasks/big")).rows) == ""
+
+
 def test_a_lock_that_was_never_seen_keeps_nobody_back() -> None:
     assert names(pick([row("a", "new"), row("b", "new")], {}, room(9), ALONE).rows) == "a b"
 
