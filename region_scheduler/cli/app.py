@@ -17,6 +17,7 @@ from region_scheduler.cli import (
     inspect,
     pausing,
     processes,
+    resources,
     runs,
     schedules,
     stores,
@@ -34,6 +35,7 @@ _GROUPS = (
     ("tasks", tasks.app),
     ("admissions", admissions.app),
     ("schedules", schedules.app),
+    ("resources", resources.app),
 )
 
 

@@ -76,6 +76,16 @@ def release(slot: Slot, holder: SlotHolder) -> Slot:
     return replace(slot, holder=None) if slot.holder == holder else slot
 
 
+def retired(slot: Slot) -> Slot:
+    """Take the slot out of use: at once if it is free, else when it is released."""
+    return slot if slot.is_retiring else replace(slot, is_retiring=True, reservation=None)
+
+
+def opened(slot: Slot) -> Slot:
+    """Let a retired slot be taken again."""
+    return replace(slot, is_retiring=False) if slot.is_retiring else slot
+
+
 def reserve(slot: Slot, wanted: Reservation) -> Slot:
     """Keep the slot for a task that lost it too often; the older reservation stands."""
     if slot.is_retiring:

@@ -177,7 +177,12 @@ def _of_locks(graph: GraphStores, task: Task) -> Iterator[Reason]:
     for resource, wanted in units.items():
         seen = [slot for slot in slots if slot.resource == resource]
         free = sum(is_free_for(slot, task.id) and not slot.is_retiring for slot in seen)
-        if seen and free < wanted:
+        total = sum(not slot.is_retiring for slot in seen)
+        if seen and total < wanted:
+            yield Reason(
+                "lock", f"unschedulable: needs {wanted} units of {resource}, total {total}"
+            )
+        elif seen and free < wanted:
             by = sorted({names.get(takers[s.id], takers[s.id]) for s in seen if s.id in takers})
             told = f"lock {resource}: {free} of {len(seen)} units free, {wanted} needed"
             yield Reason("lock", f"{told}; taken by {', '.join(by) or 'nobody'}")

@@ -133,6 +133,10 @@ class SlotStore(Documents[Slot], Protocol):
         """Return the slots of the named resources, by key."""
         ...
 
+    def all(self) -> Suggesting[list[Slot]]:
+        """Return every unit of every resource, by key."""
+        ...
+
     def held_by(self, tasks: Sequence[TaskId]) -> Deciding[list[Slot]]:
         """Return the slots that `tasks` hold, under whatever token."""
         ...

@@ -105,7 +105,7 @@ def assign_slots(
     _let_pass(taking, slots)
     for k in range(max((len(t.wants) for t in taking), default=0)):
         _take_unit([t for t in taking if not t.lost and len(t.wants) > k], k, store, slots)
-    _let_go(store, [t for t in taking if t.lost])
+    _let_go(store, [t for t in taking if t.lost], slots)
     return [Assignment(t.task, () if t.lost else tuple(t.won), t.lost, t.winner) for t in taking]
 
 
@@ -195,7 +195,9 @@ def is_free_for(slot: Slot, task: TaskId) -> bool:
     return slot.reservation is None or slot.reservation.task == task
 
 
-def _let_go(store: SlotStore, losers: Sequence[_Taking]) -> None:
+def _let_go(
+    store: SlotStore, losers: Sequence[_Taking], slots: Mapping[str, Sequence[Slot]]
+) -> None:
     changes: list[Change[Slot]] = []
     for taking in losers:
         held = SlotHolder(taking.task.id, taking.task.token)
@@ -207,7 +209,9 @@ def _let_go(store: SlotStore, losers: Sequence[_Taking]) -> None:
             wanted = Reservation(
                 taking.task.id, taking.task.token.number, _first_ready_at(taking.task)
             )
-            changes.append(Change(slot_key(taking.lost, 0), partial(reserve, wanted=wanted)))
+            stays = next((s for s in slots[taking.lost] if not s.is_retiring), None)
+            if stays is not None:
+                changes.append(Change(stays.id, partial(reserve, wanted=wanted)))
     if changes:
         commit(store, changes)
 

@@ -137,6 +137,10 @@ class ArangoSlots(ArangoDocuments[Slot]):
         """Return the slots of the named resources, by key."""
         return self.listed("slots_of_resources", resources=list(names))
 
+    def all(self) -> list[Slot]:
+        """Return every unit of every resource, by key."""
+        return self.listed("slots_all")
+
     def held_by(self, tasks: Sequence[TaskId]) -> list[Slot]:
         """Return the slots that `tasks` hold, under whatever token."""
         return self.listed("slots_held_by", tasks=list(tasks))
