@@ -51,7 +51,7 @@ def plan_for(number: int, region: str) -> Plan:
     "count",
     [
         pytest.param(100, id="100 keys"),
-        pytest.param(1_000, id="1,000 keys", marks=pytest.mark.slow),
+        pytest.param(1_000, id="1,000 keys", marks=pytest.mark.soak),
     ],
 )
 def test_ADM_010_the_same_key_at_once_is_one_run_and_another_body_is_refused(

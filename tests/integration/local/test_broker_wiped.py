@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(600)
 QUEUE = "rs.solo.default"
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.soak)])
 def test_a_flushed_broker_costs_time_only(tmp_path: Path, count: int) -> None:
     """Cases LST-002 and LST-015: nearly all tasks are dispatched as the broker forgets them."""
     running = RunningStack(
