@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
-from region_scheduler.domain.admission import Admission, AdmissionState, finished
+from region_scheduler.domain.admission import Admission, end_of, finished, run_of
 from region_scheduler.domain.content import content_digest
 from region_scheduler.domain.ids import TaskId, task_id
 from region_scheduler.domain.run import Run
@@ -89,10 +89,9 @@ class AdmissionSaga:
         self, admission: Admission, state: RunState = RunState.RUNNING, reason: str = ""
     ) -> Run:
         """Insert the run document and close the admission; who inserted it first has decided."""
-        (published,) = create(self._graph.runs, [_run_of(admission, state, reason)])
+        (published,) = create(self._graph.runs, [run_of(admission, state, reason)])
         run = published.value
-        end = AdmissionState.REFUSED if run.state is RunState.REFUSED else AdmissionState.DONE
-        close = partial(finished, epoch=admission.epoch, state=end, reason=run.reason)
+        close = partial(finished, epoch=admission.epoch, state=end_of(run), reason=run.reason)
         with suppress(Fenced):
             commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
         return run
@@ -130,26 +129,4 @@ def _task(admission: Admission, spec: TaskSpec, id_: TaskId, needs: int) -> Task
         needs=needs,
         trace=admission.trace,
         region=spec.region,
-    )
-
-
-def _run_of(admission: Admission, state: RunState, reason: str) -> Run:
-    plan = admission.plan
-    return Run(
-        id=admission.run,
-        tenant=admission.tenant,
-        name=plan.name,
-        zone=plan.zone,
-        zone_type=plan.zone_type,
-        mode=plan.mode,
-        home_region=plan.home_region,
-        regions=plan.regions,
-        state=state,
-        task_count=len(plan.tasks),
-        edge_count=len(plan.edges),
-        digest=admission.body_digest,
-        trace=admission.trace,
-        cause=admission.cause,
-        created_at=admission.created_at,
-        reason=reason,
     )

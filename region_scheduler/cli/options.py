@@ -30,6 +30,7 @@ Pairs = Annotated[
 RunText = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, its beginning or end, or its name.")
 ]
+Why = Annotated[str, typer.Option("--why", help="Your reason, kept with the act.")]
 TaskText = Annotated[str, typer.Argument(metavar="TASK", help="RUN/NAME, or a task's id.")]
 
 TENANT_DEFAULT = "acme"

@@ -1,4 +1,4 @@
-"""`runs`: what was submitted, and how far it is; `watch` and `resume`."""
+"""`runs`: what was submitted, how far it is, and its cancel; `watch` and `resume`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from region_scheduler.cli.hints import Hints
-from region_scheduler.cli.options import Json, RunText, StateDir
+from region_scheduler.cli.options import Json, RunText, StateDir, Why
 from region_scheduler.cli.output import Output
 
 app = typer.Typer(help="Runs.", no_args_is_help=True)
@@ -76,6 +76,44 @@ def order(run: RunText, state_dir: StateDir = None, as_json: Json = False) -> No
             for wave, task in opened.graph.tasks.order(found.id)
         ]
     Output(as_json).items(rows, ["wave", "name", "state", "region"], "no tasks")
+
+
+@app.command()
+def cancel(run: RunText, why: Why = "", state_dir: StateDir = None, as_json: Json = False) -> None:
+    """Cancel a run: what is done stays, what runs is stopped, nothing else starts.
+
+    Also one that was accepted and is not published yet, by its id or its key.
+    """
+    from region_scheduler.cli.session import session
+    from region_scheduler.domain.run import Run
+    from region_scheduler.domain.states import RunState, TaskState
+    from region_scheduler.operations.cancel import cancel_admission, cancel_run, find_cancellable
+
+    with session(state_dir) as opened:
+        acts = (opened.graph, opened.settler, opened.auditor, opened.clock)
+        found = find_cancellable(opened.graph, run)
+        if isinstance(found, Run):
+            after, moved = cancel_run(*acts, found, why)
+        else:
+            after, moved = cancel_admission(*acts, found, why)
+    cancelled = [task.spec.name for task in moved if task.state is TaskState.CANCELLED]
+    stopping = [task.spec.name for task in moved if task.state is TaskState.RUNNING]
+    lines = [f"run {after.id} is {after.state.value}: {len(cancelled)} tasks cancelled"]
+    lines += [f"  {name} is being stopped" for name in stopping]
+    if after.is_tombstone:
+        lines = [f"run {after.id} is cancelled: it was not published yet, nothing of it started"]
+    elif after.state is RunState.CANCELLING:
+        lines.append(
+            f"it ends by itself; watch it with: {Hints(state_dir).command('watch', after.id)}"
+        )
+    value = {
+        "run": after.id,
+        "state": after.state,
+        "reason": after.reason,
+        "cancelled": cancelled,
+        "stopping": stopping,
+    }
+    Output(as_json).result(value, lambda: lines)
 
 
 def watch(

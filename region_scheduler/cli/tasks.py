@@ -1,4 +1,4 @@
-"""`tasks`: look at them, answer those that wait for a person or an event, run them again."""
+"""`tasks`: look at them, answer those that wait, cancel, bring forward, run again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from region_scheduler.cli.hints import Hints
-from region_scheduler.cli.options import Json, Pairs, RunText, StateDir, TaskText
+from region_scheduler.cli.options import Json, Pairs, RunText, StateDir, TaskText, Why
 from region_scheduler.cli.output import Output
 from region_scheduler.errors import InvalidInput
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Tasks of a run.", no_args_is_help=True)
 
+_PRIORITY_MAX = 2**53
 Comment = Annotated[str, typer.Option("--comment", help="Kept with the answer.")]
 
 
@@ -185,6 +186,53 @@ def clear(
     _told_again(run, moved, as_json)
 
 
+@app.command()
+def cancel(
+    task: TaskText, why: Why = "", state_dir: StateDir = None, as_json: Json = False
+) -> None:
+    """Cancel one task: stopped if it runs; what waits for it is blocked, other branches go on."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.cancel import cancel_task
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+        after = cancel_task(opened.graph, opened.settler, opened.auditor, opened.clock, found, why)
+    is_stopping = after.stop_requested is not None
+    value = {**_named(after), "is_stopping": is_stopping, "reason": after.reason}
+    told = "is being stopped, and ends cancelled" if is_stopping else f"is {after.state.value}"
+    Output(as_json).result(value, lambda: [f"{after.spec.name} {told}"])
+
+
+@app.command()
+def reprioritise(
+    task: TaskText,
+    priority: Annotated[
+        int, typer.Option("--priority", min=0, max=_PRIORITY_MAX, help="Higher comes sooner.")
+    ],
+    why: Why = "",
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Let a task come sooner or later than others of its tenant; what is in a queue stays."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.cancel import reprioritise_task
+    from region_scheduler.operations.runs import find_task
+
+    with session(state_dir) as opened:
+        found = find_task(opened.graph, task)
+        after = reprioritise_task(
+            opened.graph, opened.settler, opened.auditor, found, priority, why
+        )
+    value = {**_named(after), "priority": after.priority_now}
+    told = f"{after.spec.name} is {after.state.value}, priority {after.priority_now}"
+    Output(as_json).result(value, lambda: [told])
+
+
+def _named(task: Task) -> dict[str, Any]:
+    return {"task": task.id, "name": task.spec.name, "state": task.state}
+
+
 def _told_again(run: Run, moved: Sequence[Task], as_json: bool) -> None:
     """Tell what was moved; a running task is only asked to stop, and moves when it has."""
     items = [
@@ -235,8 +283,7 @@ def _answer(
             outputs=outputs,
             comment=comment,
         )
-    value = {"task": task.id, "name": task.spec.name, "state": task.state}
-    Output(as_json).result(value, lambda: [f"{task.spec.name} is {task.state.value}"])
+    Output(as_json).result(_named(task), lambda: [f"{task.spec.name} is {task.state.value}"])
 
 
 _VERB_OF = {"approval": "approve", "external-wait": "answer"}

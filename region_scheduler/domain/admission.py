@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from region_scheduler.domain.ids import Incarnation, RunId, digest_of
-from region_scheduler.domain.run import RunMode
+from region_scheduler.domain.run import Run, RunMode
+from region_scheduler.domain.states import RunState
 from region_scheduler.domain.task import SCHEMA, TaskSpec
 from region_scheduler.errors import Fenced, KeyReused
 
@@ -19,6 +20,7 @@ class AdmissionState(StrEnum):
     ACCEPTED = "accepted"
     DONE = "done"
     REFUSED = "refused"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,46 @@ def same_or_refused(existing: Admission, body_digest: str) -> Admission:
     return existing
 
 
+def run_of(admission: Admission, state: RunState = RunState.RUNNING, reason: str = "") -> Run:
+    """Return the run of an admission as it is published, or refused, as every epoch writes it."""
+    plan = admission.plan
+    return Run(
+        id=admission.run,
+        tenant=admission.tenant,
+        name=plan.name,
+        zone=plan.zone,
+        zone_type=plan.zone_type,
+        mode=plan.mode,
+        home_region=plan.home_region,
+        regions=plan.regions,
+        state=state,
+        task_count=len(plan.tasks),
+        edge_count=len(plan.edges),
+        digest=admission.body_digest,
+        trace=admission.trace,
+        cause=admission.cause,
+        created_at=admission.created_at,
+        reason=reason,
+    )
+
+
+def tombstone_of(admission: Admission, reason: str, at: datetime) -> Run:
+    """Return the run of an admission that is cancelled before anybody published it.
+
+    It stands where the published one would, so that whoever carries the admission out, however
+    late, finds it there and starts nothing.
+    """
+    run = run_of(admission, RunState.CANCELLED, reason)
+    return replace(run, task_count=0, edge_count=0, ended_at=at)
+
+
+def end_of(run: Run) -> AdmissionState:
+    """Return how the admission ends whose run document now stands."""
+    if run.is_tombstone:
+        return AdmissionState.CANCELLED
+    return AdmissionState.REFUSED if run.state is RunState.REFUSED else AdmissionState.DONE
+
+
 def finished(
     admission: Admission, epoch: int, state: AdmissionState, reason: str = ""
 ) -> Admission:
@@ -135,6 +177,13 @@ def finished(
     if admission.epoch != epoch:
         raise Fenced(held=f"epoch {epoch}", current=f"epoch {admission.epoch}")
     return replace(admission, state=state, reason=reason)
+
+
+def withdrawn(admission: Admission, reason: str) -> Admission:
+    """Close an admission whose run was cancelled before it was published, whatever its epoch."""
+    if admission.state is not AdmissionState.ACCEPTED:
+        return admission
+    return replace(admission, state=AdmissionState.CANCELLED, reason=reason)
 
 
 def taken_over(admission: Admission, by: Incarnation) -> Admission:

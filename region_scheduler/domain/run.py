@@ -29,7 +29,8 @@ class Run:
     Attributes:
         zone: Key of its zone; empty for a submitted graph.
         round: Rises when a resume, retry or rerun opens the next one.
-        task_count: Tasks that were counted at the leader before it was published.
+        task_count: Tasks that were counted at the leader before it was published; none if it was
+            cancelled before that: then nothing of it can ever start.
         trace: W3C traceparent of the whole run.
         cause: What made it, if no person did: `schedule NAME@INSTANT`.
         ended_at: Wall time of the end, for display.
@@ -57,6 +58,11 @@ class Run:
     ended_at: datetime | None = None
     reason: str = ""
     rework: Rework | None = None
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether it was cancelled before it was published: nothing of it can ever start."""
+        return self.state is RunState.CANCELLED and not self.task_count
 
     @property
     def needs_zone(self) -> bool:
@@ -142,14 +148,18 @@ def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: d
     if run.state is RunState.CANCELLING:
         if finished + failed + cancelled != total:
             return run  # the walk over its tasks broke off; the reconciler goes on
-        state = RunState.CANCELLED if failed + cancelled else RunState.DONE
+        state = RunState.CANCELLED if failed + cancelled else _complete(run)
     elif finished == total:
-        state = RunState.PLANNED if run.mode is RunMode.PLAN else RunState.DONE
+        state = _complete(run)
     elif failed + cancelled:
         state = RunState.FAILED
     else:
         return run  # pending without a failed predecessor: an unlock is still due
     return replace(run, state=state, ended_at=at)
+
+
+def _complete(run: Run) -> RunState:
+    return RunState.PLANNED if run.mode is RunMode.PLAN else RunState.DONE
 
 
 def cancelling(run: Run, reason: str) -> Run:
@@ -171,9 +181,10 @@ def reopened(run: Run) -> Run:
     It stays `admitted`, and cannot end, until `opened` says that its tasks are moved.
 
     Raises:
-        IllegalMove: The run has not ended, or was refused for good.
+        IllegalMove: The run has not ended, was refused for good, or never published.
     """
-    if run.state not in RUN_ENDED or run.state is RunState.REFUSED:
+    is_over_for_good = run.state is RunState.REFUSED or run.is_tombstone
+    if run.state not in RUN_ENDED or is_over_for_good:
         raise IllegalMove(thing=f"run {run.id}", current=run.state.value, target="a further round")
     return replace(run, state=RunState.ADMITTED, round=run.round + 1, ended_at=None, reason="")
 

@@ -296,25 +296,6 @@ def resume(task: Task, stamp: Stamp) -> Task:
     )
 
 
-def cancel(task: Task, reason: str, stamp: Stamp) -> Task:
-    """Cancel a task that nobody runs; a running one is asked to stop; a final one stays."""
-    if task.state in FINAL:
-        return task
-    if task.state is TaskState.RUNNING:
-        return request_stop(task, CANCEL, stamp)
-    return moved(
-        task,
-        TaskState.CANCELLED,
-        EventKind.CANCELLED,
-        stamp,
-        detail=reason,
-        reason=reason,
-        token=task.token.left(),
-        is_inspect=task.is_inspect or task.state is TaskState.IN_DOUBT,
-        **_BLANK,
-    )
-
-
 def clear(task: Task, submission: int, stamp: Stamp) -> Task:
     """Let a task be done again: it waits anew, in its next submission; a running one is stopped.
 

@@ -27,7 +27,8 @@ def open_round(
     run stays `admitted`, so that it cannot end on what the last round left.
 
     Returns:
-        The run, still `admitted` if it waits for its zone; and the tasks that were moved.
+        The run, still `admitted` if it waits for its zone; and the tasks that were moved. None if
+        the round is over, or the run was cancelled before.
 
     Raises:
         Unavailable, OutcomeUnknown: Part of it is done; call again, or the reconciler goes on.
@@ -37,6 +38,10 @@ def open_round(
     if run.state is not RunState.ADMITTED or not take_zone(graph, run):
         return run, []
     ended = graph.tasks.of_run(run.id, _RESUMABLE)
+    (now,) = graph.runs.read([run.id])
+    if now is None or (now.state, now.round) != (run.state, run.round):
+        # Only before a cancel are the tokens that were just seen those by which tasks are moved.
+        return now or run, []
     changes = [Change(task.id, _resuming(task, stamp)) for task in ended]
     outcomes = commit(graph.tasks, changes)
     for outcome in outcomes:

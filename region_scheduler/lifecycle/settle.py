@@ -10,7 +10,7 @@ from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.run import Run, ended
 from region_scheduler.domain.slot import Slot, is_orphan, release
-from region_scheduler.domain.states import ACTIVE, RUN_ENDED, SATISFYING, TaskState
+from region_scheduler.domain.states import ACTIVE, RUN_ENDED, SATISFYING, RunState, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import Stamp
 from region_scheduler.errors import LostRace
@@ -74,12 +74,12 @@ class Settler:
         """Unlock whatever of `run` can start: its roots once it is published, and what was missed.
 
         The roots of a mutating run wait until a leader read shows that it holds its zone. Nothing
-        of a run that has ended, or was published as refused, is unlocked.
+        of a run that has ended, is being cancelled, or was published as refused, is unlocked.
 
         Raises:
             Unavailable, OutcomeUnknown: Call again.
         """
-        if run.state in RUN_ENDED:
+        if run.state in RUN_ENDED or run.state is RunState.CANCELLING:
             return []
         may_start = holds_zone(self._graph, run)
         unlocked = self._unlock(

@@ -1,4 +1,10 @@
-"""Audit entries: who did what to which thing."""
+"""Audit entries: who wanted what of which thing, and why.
+
+The entry is written before the act: there is no act without one (invariant I14). One without an act
+is a wish that broke off; what came of it, the thing's own history says. An entry whose answer was
+lost is inserted again under the same id, so it never doubles; whoever asks again wants it again,
+and that is another entry. What is refused, or already so, is no act and has none.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +17,27 @@ from region_scheduler.ports.time import Clock, Ids
 
 @dataclass(frozen=True, slots=True)
 class Auditor:
-    """Writes entries in the name of one actor."""
+    """Writes entries in the name of one actor.
+
+    Attributes:
+        actor: Its id, e.g. `operator:anna`.
+        source: From where it acts: the surface and the machine.
+    """
 
     graph: GraphStores
     actor: str
     clock: Clock
     ids: Ids
+    source: str = ""
 
-    def record(self, action: str, thing: str, detail: str = "") -> None:
-        """Append an entry; written before the act, so that an act without entry cannot be.
+    def record(self, action: str, thing: str, detail: str = "", why: str = "") -> None:
+        """Append an entry, before the act.
+
+        Args:
+            action: What, e.g. `runs.cancel`.
+            thing: To which: an id.
+            detail: What of it changes.
+            why: In the actor's own words.
 
         Raises:
             Unavailable, OutcomeUnknown: Perhaps nothing was written; the act must not follow.
@@ -30,6 +48,8 @@ class Auditor:
             action=action,
             thing=thing,
             detail=detail,
+            why=why,
+            source=self.source,
             at=self.clock.now(),
         )
         create(self.graph.audit, [entry])

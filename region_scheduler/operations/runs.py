@@ -77,8 +77,10 @@ def resume_run(
         Unavailable, OutcomeUnknown: Call again.
     """
     (found,) = graph.runs.read([run_id])
-    if found is not None and found.state in RUN_COMPLETE:
-        return found, []
+    if found is not None:
+        if found.state in RUN_COMPLETE:
+            return found, []
+        _reopened_once(found)
     auditor.record("runs.resume", run_id)
     run = commit_one(graph.runs, Change(run_id, _reopened_once))
     return open_round(graph, settler, run, Stamp(auditor.actor, clock.now()))

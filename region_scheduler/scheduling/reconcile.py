@@ -13,6 +13,7 @@ from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import Stamp
 from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.lifecycle.cancel import cancel_tasks
 from region_scheduler.lifecycle.rounds import open_round
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.lifecycle.zones import give_zone
@@ -31,7 +32,7 @@ class Reconciled:
 
 
 class Reconciler:
-    """Scans published runs; the guarantee behind unlock, answers, run ends and zones.
+    """Scans published runs; the guarantee behind unlock, answers, cancels, run ends and zones.
 
     Args:
         region: Runs at home here are scanned at every call, the others at every fifth.
@@ -75,9 +76,13 @@ class Reconciler:
         answered: list[Task] = []
         over: list[Run] = []
         for run in mine:
+            stamp = Stamp(self._keeper.instance.id, self._clock.now())
             if run.state is RunState.ADMITTED or run.rework is not None:
-                stamp = Stamp(self._keeper.instance.id, self._clock.now())
                 open_round(self._graph, self._settler, run, stamp)
+                continue
+            if run.state is RunState.CANCELLING:
+                after, _ = cancel_tasks(self._graph, self._settler, run, stamp)
+                over += [after] if after.state in RUN_ENDED else []
                 continue
             answered += self._apply_answers(run)
             unlocked += self._settler.unlock_run(run)

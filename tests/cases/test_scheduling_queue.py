@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.domain.cancel import cancel
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import EventKind, LockNeed
-from region_scheduler.domain.transitions import cancel, lose, start
+from region_scheduler.domain.transitions import lose, start
 from region_scheduler.ports.queue import AttemptMessage
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World

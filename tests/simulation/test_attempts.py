@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.domain.cancel import cancel
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.step import StopWish
 from region_scheduler.domain.task import EventKind, Exit, ExitKind, OnLoss, Task
-from region_scheduler.domain.transitions import Stamp, cancel
+from region_scheduler.domain.transitions import Stamp
 from region_scheduler.errors import Unavailable
 from region_scheduler.simulation.world import SimulatedRegion, SimulatedWorker, World
 from tests.simulation.scenarios import HOME, a_plan, spec

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from region_scheduler.domain.cancel import cancel
 from region_scheduler.domain.ids import (
     ClaimId,
     Incarnation,
@@ -28,7 +29,6 @@ from region_scheduler.domain.task import (
 )
 from region_scheduler.domain.transitions import (
     Stamp,
-    cancel,
     claim,
     complete,
     lose,

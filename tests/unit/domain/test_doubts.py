@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from region_scheduler.domain.cancel import cancel
 from region_scheduler.domain.ids import ClaimId
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Exit, ExitKind, OnLoss, Task
 from region_scheduler.domain.transitions import (
     answer,
-    cancel,
     claim,
     complete,
     lose,

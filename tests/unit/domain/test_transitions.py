@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from region_scheduler.domain.cancel import cancel
 from region_scheduler.domain.ids import NO_RECEIPT, ClaimId
 from region_scheduler.domain.states import FINAL, HELD, TaskState
 from region_scheduler.domain.task import (
@@ -23,7 +24,6 @@ from region_scheduler.domain.transitions import (
     LOCK_LOST,
     Stamp,
     answer,
-    cancel,
     claim,
     complete,
     lose,

@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from region_scheduler.domain.cancel import cancel
 from region_scheduler.domain.ids import ClaimId, Incarnation, ReceiptId
 from region_scheduler.domain.states import HELD, SATISFYING, TaskState, move
 from region_scheduler.domain.task import (
@@ -22,7 +23,6 @@ from region_scheduler.domain.task import (
 )
 from region_scheduler.domain.transitions import (
     answer,
-    cancel,
     claim,
     clear,
     complete,
