@@ -1,4 +1,4 @@
-"""How many units a resource has, changed while tasks hold some of them (docs/protocol.md, section 4)."""
+"""How many units a resource has, changed while tasks hold some (docs/protocol.md, section 4)."""
 
 from __future__ import annotations
 
