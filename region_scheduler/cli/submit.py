@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -60,6 +61,10 @@ def submit(
     not_before: Annotated[
         str, typer.Option("--not-before", help="No task starts before this instant, with offset.")
     ] = "",
+    deadline_s: Annotated[
+        float | None,
+        typer.Option("--deadline", min=0, help="It is cancelled after so many seconds."),
+    ] = None,
     key: Annotated[
         str, typer.Option("--key", help="The same key again is the same run; made if not given.")
     ] = "",
@@ -75,7 +80,7 @@ def submit(
             field="submit", value=zone or "", expected="name either a ZONE or a --graph FILE"
         )
     named = words(regions, "--regions")
-    wish = _Wish(zone, graph_file, type_name, named, pairs or [], tenant, not_before)
+    wish = _Wish(zone, graph_file, type_name, named, pairs or [], tenant, not_before, deadline_s)
     simulation = simulation_scale(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
         plan = wish.dry_plan(region_names(state_dir), simulation)
@@ -113,6 +118,7 @@ class _Wish:
         pairs: Sequence[str],
         tenant: str,
         not_before: str = "",
+        deadline_s: float | None = None,
     ) -> None:
         self._zone = zone or ""
         self.limits = limits_set()
@@ -123,6 +129,7 @@ class _Wish:
         self._regions = regions
         self._pairs = pairs
         self.tenant = tenant
+        self._deadline_s = _checked_deadline(deadline_s)
         self._not_before = instant_of(not_before, "--not-before") if not_before else None
 
     def dry_plan(self, region_names: Sequence[str], time_scale: float | None) -> Plan:
@@ -161,6 +168,8 @@ class _Wish:
         typed = [self._zone, self._type_name, *self._regions, "", *self._pairs, str(time_scale)]
         if self._not_before is not None:
             typed.append(self._not_before.isoformat())
+        if self._deadline_s is not None:
+            typed.append(f"within {self._deadline_s:g} s")
         return body_digest(self._body, *typed)
 
     def _checked_zone(self, known: Sequence[Region], created_at: datetime) -> Zone:
@@ -187,9 +196,17 @@ class _Wish:
     def _asked(self, plan: Plan, time_scale: float | None) -> Plan:
         from region_scheduler.operations.plans import held_until, simulated
 
+        plan = replace(plan, deadline_s=self._deadline_s)
         if time_scale is not None:
             plan = simulated(plan, time_scale)
         return plan if self._not_before is None else held_until(plan, self._not_before)
+
+
+def _checked_deadline(deadline_s: float | None) -> float | None:
+    if deadline_s is not None and not (math.isfinite(deadline_s) and deadline_s > 0):
+        expected = "give a finite number of seconds above 0"
+        raise InvalidInput(field="--deadline", value=f"{deadline_s:g}", expected=expected)
+    return deadline_s
 
 
 def limits_set() -> Limits:

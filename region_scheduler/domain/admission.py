@@ -30,6 +30,7 @@ class Plan:
     Attributes:
         tasks: Specs in the order given.
         edges: (before, after) names, each pair once.
+        deadline_s: How long a round of the run may take, seconds; None if as long as it likes.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Plan:
     regions: tuple[str, ...]
     tasks: tuple[TaskSpec, ...]
     edges: tuple[tuple[str, str], ...]
+    deadline_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,7 @@ def run_of(admission: Admission, state: RunState = RunState.RUNNING, reason: str
         edge_count=len(plan.edges),
         digest=admission.body_digest,
         trace=admission.trace,
+        deadline_s=plan.deadline_s,
         cause=admission.cause,
         created_at=admission.created_at,
         reason=reason,

@@ -32,6 +32,7 @@ class Run:
         task_count: Tasks that were counted at the leader before it was published; none if it was
             cancelled before that: then nothing of it can ever start.
         trace: W3C traceparent of the whole run.
+        deadline_s: A round that goes on for so many seconds in its judge's eyes is cancelled.
         cause: What made it, if no person did: `schedule NAME@INSTANT`.
         ended_at: Wall time of the end, for display.
         rework: What a person wants done again, until all of it is moved; it cannot end meanwhile.
@@ -53,6 +54,7 @@ class Run:
     edge_count: int
     digest: str
     trace: str = ""
+    deadline_s: float | None = None
     cause: str = ""
     created_at: datetime
     ended_at: datetime | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from region_scheduler.commit.gate import Change, commit
-from region_scheduler.domain.run import Run, Zone, zone_freed
+from region_scheduler.domain.run import Run, Zone, cancelling, zone_freed
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import Stamp
@@ -20,6 +20,7 @@ from region_scheduler.lifecycle.zones import give_zone
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
+from region_scheduler.scheduling.deadlines import Deadlines
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Reconciler:
         self._settler = settler
         self._clock = clock
         self._scan = 0
+        self._deadlines = Deadlines()
 
     def tick(self) -> Reconciled:
         """Scan once.
@@ -68,7 +70,7 @@ class Reconciler:
         if not self._keeper.may_act():
             return Reconciled()
         self._scan += 1
-        runs = self._graph.runs.unended()
+        runs = self._within_deadline(self._graph.runs.unended())
         is_wide = self._scan % self._FOREIGN_EVERY == 0
         mine = [run for run in runs if is_wide or run.home_region == self._region]
         self._pass_zones(runs)
@@ -90,6 +92,18 @@ class Reconciler:
             if finished is not None:
                 over.append(finished)
         return Reconciled(tuple(unlocked), tuple(answered), tuple(over))
+
+    def _within_deadline(self, unended: Sequence[Run]) -> list[Run]:
+        """Return the runs as they are once those are being cancelled that have taken too long."""
+        over = self._deadlines.over(unended, self._clock.monotonic())
+        changes = [
+            Change(run.id, partial(cancelling, reason=_over(run)), known=run)
+            for run in over
+            if run.state is not RunState.CANCELLING
+        ]
+        moved = {o.value.id: o.value for o in commit(self._graph.runs, changes) if o.value}
+        current = [moved.get(run.id, run) for run in unended]
+        return [run for run in current if run.state not in RUN_ENDED]
 
     def _apply_answers(self, run: Run) -> list[Task]:
         awaiting = self._graph.tasks.of_run(run.id, [TaskState.AWAITING])
@@ -119,3 +133,7 @@ class Reconciler:
             round_ = run.round if run is not None else zone.active_round
             free = partial(zone_freed, run=zone.active_run, round_=round_)
             commit(self._graph.zones, [Change(zone.id, free, known=zone)])
+
+
+def _over(run: Run) -> str:
+    return f"its deadline of {run.deadline_s:g} s is over"

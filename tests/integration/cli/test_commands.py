@@ -187,6 +187,8 @@ BAD = [
     (["schedules", "create", "s", "* * * * *", "--zone", "z", "--queue-max", "0"], 2, "1 to 1000"),
     (["schedules", "create", "s", "* * * * *", "--zone", "z", "--regions", "eu"], 2, "--regions"),
     (["schedules", "list"], 78, "no stack"),
+    (["submit", "z", "--deadline", "0"], 2, "--deadline"),
+    (["submit", "z", "--deadline", "nan"], 2, "--deadline"),
     (["submit", "z", "--not-before", "2027-03-14T02:30"], 2, "offset from UTC"),
     (["runs", "list"], 78, "no stack"),
     (["up", "--regions", "Mars!"], 2, "--regions"),
