@@ -201,7 +201,7 @@ HUNGRY_TREE = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, lambda *_: sys.exit(7))
 os.fork()
-held = bytearray(os.urandom(1 << 20) * 80)
+held = bytearray(b"x") * (80 << 20)  # at once: built from parts it would be twice as much
 print("ready", flush=True)
 time.sleep(60)
 """
@@ -215,7 +215,10 @@ while True:
 """
 
 
-def test_a_step_whose_processes_together_take_too_much_memory_is_interrupted(stage: Stage) -> None:
+def test_a_step_whose_processes_together_take_too_much_memory_is_interrupted(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path, stop_grace_s=60)
     job = stage.job(memory_mib_max=120)
 
     ended = stage.executor.execute(job, python(HUNGRY_TREE), never)
