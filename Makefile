@@ -27,7 +27,7 @@ test: setup ## every test that is not marked slow or soak (under ten minutes)
 	$(PYTEST) $(BOTH) -m "not slow and not soak"
 
 test-slow: setup ## the tests marked slow
-	$(PYTEST) -m "slow and not soak" --timeout 600 || [ $$? -eq 5 ]  # 5: none is marked slow
+	$(PYTEST) -n 2 -m "slow and not soak" --timeout 600 || [ $$? -eq 5 ]  # 5: none is marked slow
 
 soak: setup ## the repeated tests that give figures; by hand, takes long
 	$(PYTEST) -m soak --timeout 3600 -s

@@ -14,7 +14,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -227,6 +227,14 @@ def rabbitmq() -> Iterator[RabbitMQ]:
 
 
 Broker = Valkey | RabbitMQ
+
+
+BROKERS = ("valkey", "rabbitmq")
+
+
+def broker(kind: str, folder: Path) -> AbstractContextManager[Broker]:
+    """Return a broker of a kind, not running yet; `folder` keeps what it writes."""
+    return valkey(folder) if kind == "valkey" else rabbitmq()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import TaskId, digest_of, slot_key
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder, assign, release, reserve
-from region_scheduler.domain.task import EventKind, LockNeed, Task
+from region_scheduler.domain.task import EventKind, LockNeed, Task, WhenHolderLost
 from region_scheduler.errors import LostRace
 from region_scheduler.ports.records import SlotStore
 
@@ -63,15 +63,21 @@ def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot
     for slot in store.of_resources(sorted(capacity)):
         slots[slot.resource].append(slot)
     missing = [need for name, need in sorted(capacity.items()) if not is_made(slots[name])]
-    for units in (
-        [_unit(n, k) for n in missing for k in range(1, n.capacity)],
-        [_unit(n, 0) for n in missing],
-    ):
-        known = {slot.id for found in slots.values() for slot in found}
-        unknown = [slot for slot in units if slot.id not in known]
-        for created in create(store, unknown) if unknown else ():
-            slots[created.value.resource].append(created.value)
+    known = {slot.id for found in slots.values() for slot in found}
+    units = [unit_of(n.resource, k, n.when_holder_lost) for n in missing for k in range(n.capacity)]
+    for made in make_units(store, [slot for slot in units if slot.id not in known]):
+        slots[made.resource].append(made)
     return slots
+
+
+def make_units(store: SlotStore, units: Sequence[Slot]) -> list[Slot]:
+    """Insert units that may be there already, and return what stands; each first unit last.
+
+    Raises:
+        Unavailable, OutcomeUnknown: Some may be there; call again.
+    """
+    parts = ([slot for slot in units if slot.unit], [slot for slot in units if not slot.unit])
+    return [created.value for part in parts if part for created in create(store, part)]
 
 
 def is_made(slots: Sequence[Slot]) -> bool:
@@ -79,12 +85,10 @@ def is_made(slots: Sequence[Slot]) -> bool:
     return any(slot.unit == 0 for slot in slots)
 
 
-def _unit(need: LockNeed, unit: int) -> Slot:
+def unit_of(resource: str, unit: int, when_holder_lost: WhenHolderLost) -> Slot:
+    """Return a free unit of a resource."""
     return Slot(
-        id=slot_key(need.resource, unit),
-        resource=need.resource,
-        unit=unit,
-        when_holder_lost=need.when_holder_lost,
+        id=slot_key(resource, unit), resource=resource, unit=unit, when_holder_lost=when_holder_lost
     )
 
 

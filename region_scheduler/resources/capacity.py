@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import count, islice
 from typing import Final
 
-from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import slot_key
 from region_scheduler.domain.slot import Slot, opened, retired
+from region_scheduler.domain.task import WhenHolderLost
 from region_scheduler.errors import OutcomeUnknown
 from region_scheduler.ports.records import SlotStore
+from region_scheduler.resources.assign import make_units, unit_of
 
 _PART: Final = 64
 
@@ -25,7 +26,7 @@ def units_of(store: SlotStore, resource: str) -> list[Slot]:
     for start in count(0, _PART):
         found = store.read([slot_key(resource, unit) for unit in range(start, start + _PART)])
         units += [slot for slot in found if slot is not None]
-        if None in found:
+        if not any(found):
             return units
     raise AssertionError("unreachable: the loop has no end of its own")
 
@@ -55,19 +56,10 @@ def set_capacity(store: SlotStore, resource: str, capacity: int) -> list[Slot]:
         raise OutcomeUnknown(dependency="graph store", detail=f"capacity of {resource}")
     missing = capacity - len(open_) - len(again)
     if missing > 0:
-        like = units[0] if units else Slot(id="", resource=resource, unit=0)
-        first = len(units)
-        # The first unit is made last: a resource without it was not made to the end.
-        wanted = [
-            Slot(
-                id=slot_key(resource, unit),
-                resource=resource,
-                unit=unit,
-                when_holder_lost=like.when_holder_lost,
-            )
-            for unit in reversed(range(first, first + missing))
-        ]
-        create(store, wanted)
+        known = {slot.unit for slot in units}
+        numbers = list(islice((unit for unit in count() if unit not in known), missing))
+        lost = units[0].when_holder_lost if units else WhenHolderLost.FREE
+        make_units(store, [unit_of(resource, unit, lost) for unit in numbers])
     return units_of(store, resource)
 
 

@@ -200,17 +200,6 @@ def _next_free(
     return None
 
 
-def waits_for(row: BacklogRow, slots: Mapping[str, Sequence[Slot]]) -> str:
-    """Return the first lock that keeps the row back in this view; empty if none does."""
-    for name, n in Counter(row.locks).items():
-        units = slots.get(name)
-        if units is None:
-            continue
-        if sum(1 for unit in units if _is_open(unit) or _is_own(unit, row)) < n:
-            return name
-    return ""
-
-
 def _units_open(units: Sequence[Slot]) -> int:
     return sum(1 for unit in units if _is_open(unit))
 

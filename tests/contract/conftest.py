@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 
 import pytest
 
-from tests.services import Broker, rabbitmq, valkey
+from tests.services import BROKERS, Broker, broker
 
 
-@pytest.fixture(params=["valkey", "rabbitmq"], scope="module")
+@pytest.fixture(params=BROKERS, scope="module")
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Broker]:
     """Run a broker of each kind."""
-    servers: dict[str, AbstractContextManager[Broker]] = {
-        "valkey": valkey(tmp_path_factory.mktemp("valkey")),
-        "rabbitmq": rabbitmq(),
-    }
-    with servers[request.param] as running:
+    with broker(request.param, tmp_path_factory.mktemp("broker")) as running:
         yield running

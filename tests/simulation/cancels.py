@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from region_scheduler.domain.ids import zone_key
-from region_scheduler.domain.run import Run, Zone
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RUN_ENDED, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.lifecycle.settle import Settler
@@ -24,24 +23,13 @@ from tests.simulation.acts import (
     home,
     task_of,
 )
-from tests.simulation.scenarios import HOME, REGIONS, graph_of
-from tests.unit.domain.samples import AT
+from tests.simulation.scenarios import HOME, a_zone, graph_of
 
-ZONE = zone_key("acme", "prod")
 PATIENCE_S = 60.0
 
 
 def zone_in(world: World) -> None:
-    zone = Zone(
-        id=ZONE,
-        tenant="acme",
-        name="prod",
-        zone_type="aws-pci_dss",
-        catalog_version="1",
-        regions=REGIONS,
-        created_at=AT,
-    )
-    graph_of(world).zones.insert([zone])
+    graph_of(world).zones.insert([a_zone()])
 
 
 def run_of(world: World, run: Run) -> Run:

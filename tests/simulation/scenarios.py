@@ -10,7 +10,8 @@ from typing import Any
 
 from region_scheduler.assembly.in_process import in_process_graph
 from region_scheduler.domain.admission import AdmissionState, Plan, admission_key
-from region_scheduler.domain.run import Run
+from region_scheduler.domain.ids import zone_key
+from region_scheduler.domain.run import Run, Zone
 from region_scheduler.domain.states import FINAL, RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import (
     EventKind,
@@ -26,11 +27,13 @@ from region_scheduler.operations.runs import give_answer
 from region_scheduler.ports.records import Conflict, GraphStores
 from region_scheduler.simulation.faults import Fault, Faults, FaultyWorld
 from region_scheduler.simulation.world import World
+from tests.unit.domain.samples import AT
 
 REGIONS = ("eu-west", "us-east", "ap-south")
 HOME = "eu-west"
 KEY = "the-key"
 LOCK = "acme/aws:organizations"
+ZONE = zone_key("acme", "prod")
 PATIENCE_S = 90.0
 
 
@@ -41,6 +44,18 @@ def spec(name: str, region: str = HOME, **more: Any) -> TaskSpec:
         "retry": RetryPolicy(limit=2, delay_s=1.0),
     }
     return TaskSpec(name=name, region=region, **{**given, **more})
+
+
+def a_zone() -> Zone:
+    return Zone(
+        id=ZONE,
+        tenant="acme",
+        name="prod",
+        zone_type="aws-pci_dss",
+        catalog_version="1",
+        regions=REGIONS,
+        created_at=AT,
+    )
 
 
 def a_plan(tasks: Sequence[TaskSpec], *edges: str, **more: Any) -> Plan:

@@ -41,7 +41,6 @@ from tests.simulation.acts import (
     task_of,
 )
 from tests.simulation.cancels import (
-    ZONE,
     cancelled,
     plainly,
     run_of,
@@ -50,7 +49,7 @@ from tests.simulation.cancels import (
     until_over,
     zone_in,
 )
-from tests.simulation.scenarios import HOME, LOCK, a_plan, graph_of, spec
+from tests.simulation.scenarios import HOME, LOCK, ZONE, a_plan, graph_of, spec
 from tests.unit.domain.samples import AT
 
 ONCE = RetryPolicy(limit=0)

@@ -34,7 +34,6 @@ from tests.simulation.acts import (
     resumed,
 )
 from tests.simulation.cancels import (
-    ZONE,
     Moment,
     MomentWorld,
     is_at_rest,
@@ -43,7 +42,7 @@ from tests.simulation.cancels import (
     until_over,
     zone_in,
 )
-from tests.simulation.scenarios import LOCK, a_plan, graph_of, spec
+from tests.simulation.scenarios import LOCK, ZONE, a_plan, graph_of, spec
 
 EVENTFUL = a_plan(
     [

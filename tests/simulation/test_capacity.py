@@ -7,9 +7,10 @@ import pytest
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import RunState, TaskState
-from region_scheduler.domain.task import LockNeed
+from region_scheduler.domain.task import LockNeed, WhenHolderLost
 from region_scheduler.errors import InvalidInput, NotFound
 from region_scheduler.operations.resources import Usage, change_capacity, find_units, usage
+from region_scheduler.resources.assign import unit_of
 from region_scheduler.resources.capacity import set_capacity
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, effects, home, state_of
@@ -133,6 +134,17 @@ def test_the_same_change_twice_and_a_resource_that_nobody_knows(world: World) ->
     assert set_capacity(store, POOL, 70) == made
     with pytest.raises(NotFound):
         find_units(graph_of(world), "nobody's")
+
+
+def test_a_resource_that_was_made_in_part_is_made_whole_by_the_next_call(world: World) -> None:
+    """A call that dies between its inserts leaves holes, anywhere."""
+    store = graph_of(world).slots
+    store.insert([unit_of(POOL, unit, WhenHolderLost.KEEP) for unit in (3, 5, 69)])
+
+    made = set_capacity(store, POOL, 70)
+
+    assert [slot.unit for slot in made] == list(range(70))
+    assert {slot.when_holder_lost for slot in made} == {WhenHolderLost.KEEP}
 
 
 @pytest.mark.parametrize("capacity", [0, -1, 10_001])

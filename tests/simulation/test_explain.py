@@ -17,8 +17,7 @@ from region_scheduler.operations.explain import Explanation, explain
 from region_scheduler.operations.pauses import pause
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, home, task_of
-from tests.simulation.scenarios import HOME, LOCK, a_plan, graph_of, spec
-from tests.simulation.test_pauses import ZONE, a_zone
+from tests.simulation.scenarios import HOME, LOCK, ZONE, a_plan, a_zone, graph_of, spec
 from tests.unit.domain.samples import AT
 
 

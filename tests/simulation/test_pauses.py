@@ -6,19 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from region_scheduler.domain.ids import zone_key
 from region_scheduler.domain.pause import EVERYTHING, Pause, Scope, ScopeKind
-from region_scheduler.domain.run import Run, Zone
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.step import StopWish
 from region_scheduler.errors import InvalidInput, NotFound
 from region_scheduler.operations.pauses import pause, step, unpause
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, effects, home, state_of, task_of
-from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
-from tests.unit.domain.samples import AT
-
-ZONE = zone_key("acme", "prod")
+from tests.simulation.scenarios import HOME, ZONE, a_plan, a_zone, graph_of, spec
 
 
 def close(world: World, scope: Scope, **more: timedelta) -> Pause:
@@ -42,18 +38,6 @@ def two_runs(world: World) -> tuple[Run, Run]:
     plan = a_plan([spec("a"), spec("b")], "a>b", zone=ZONE)
     other = a_plan([spec("c", "us-east")], tenant="other")
     return admit(world, plan), admit(world, other, key="other")
-
-
-def a_zone() -> Zone:
-    return Zone(
-        id=ZONE,
-        tenant="acme",
-        name="prod",
-        zone_type="aws-pci_dss",
-        catalog_version="1",
-        regions=(HOME,),
-        created_at=AT,
-    )
 
 
 @pytest.mark.parametrize("kind", list(ScopeKind))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from region_scheduler.commit.gate import Change, commit_one
-from region_scheduler.domain.ids import Incarnation, ReceiptId, zone_key
-from region_scheduler.domain.run import Run, Zone, cancelling
+from region_scheduler.domain.ids import Incarnation, ReceiptId
+from region_scheduler.domain.run import Run, cancelling
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import (
     EventKind,
@@ -38,7 +38,7 @@ from tests.simulation.acts import (
     state_of,
     task_of,
 )
-from tests.simulation.scenarios import HOME, REGIONS, a_plan, graph_of, spec
+from tests.simulation.scenarios import HOME, a_plan, a_zone, graph_of, spec
 from tests.unit.domain.samples import AT
 
 ONCE = RetryPolicy(limit=0)
@@ -248,15 +248,7 @@ def test_an_answer_given_before_a_clear_is_given_anew_after_it(world: World) -> 
 
 
 def test_a_clear_of_an_ended_run_waits_for_the_zone(world: World) -> None:
-    zone = Zone(
-        id=zone_key("acme", "prod"),
-        tenant="acme",
-        name="prod",
-        zone_type="aws-pci_dss",
-        catalog_version="1",
-        regions=REGIONS,
-        created_at=AT,
-    )
+    zone = a_zone()
     graph_of(world).zones.insert([zone])
     run = admit(world, a_plan([spec("a")], zone=zone.id, zone_type=zone.zone_type), "one")
     world.fast_path()

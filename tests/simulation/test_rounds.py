@@ -13,7 +13,7 @@ import pytest
 from region_scheduler.assembly.services import Stores
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.admission import Plan
-from region_scheduler.domain.ids import RunId, zone_key
+from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.run import Run, RunMode, Zone
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import (
@@ -36,23 +36,12 @@ from tests.simulation.acts import (
     state_of,
     task_of,
 )
-from tests.simulation.scenarios import REGIONS, a_plan, graph_of, spec
-from tests.unit.domain.samples import AT
-
-ZONE = zone_key("acme", "prod")
+from tests.simulation.scenarios import REGIONS, ZONE, a_plan, a_zone, graph_of, spec
 
 
 @pytest.fixture
 def zone(world: World) -> Zone:
-    zone = Zone(
-        id=ZONE,
-        tenant="acme",
-        name="prod",
-        zone_type="aws-pci_dss",
-        catalog_version="1",
-        regions=REGIONS,
-        created_at=AT,
-    )
+    zone = a_zone()
     graph_of(world).zones.insert([zone])
     return zone
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from region_scheduler.drivers.celery.app import build_app
 from region_scheduler.drivers.celery.queue import CeleryQueue
 from region_scheduler.ports.queue import AttemptMessage, queue_name
 from tests.integration.celery.worker_program import KEY
-from tests.services import Broker, Valkey, eventually, rabbitmq, valkey
+from tests.services import BROKERS, Broker, Valkey, broker, eventually
 from tests.ties import tied
 
 ROOT = Path(__file__).parents[3]
@@ -32,15 +32,11 @@ CHILD_START_S = 3.0
 PROGRAM = Path(__file__).with_name("worker_program.py")
 
 
-@pytest.fixture(params=["valkey", "rabbitmq"], scope="module")
+@pytest.fixture(params=BROKERS, scope="module")
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Broker]:
-    servers: dict[str, AbstractContextManager[Broker]] = {
-        "valkey": valkey(tmp_path_factory.mktemp("valkey")),
-        "rabbitmq": rabbitmq(),
-    }
-    with servers[request.param] as running:
+    with broker(request.param, tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 

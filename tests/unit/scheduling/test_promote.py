@@ -16,7 +16,7 @@ from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.task import Token
 from region_scheduler.domain.tenant import LEVEL_DEFAULT, Level
 from region_scheduler.ports.backlog import BacklogRow
-from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares, waits_for
+from region_scheduler.scheduling.promote import Claimant, Room, pick, promotable, shares
 from tests.unit.domain.samples import AT
 
 ALONE = {"acme": Claimant(LEVEL_DEFAULT)}
@@ -229,14 +229,6 @@ def test_no_share_passes_a_bound_or_starves_a_floor(
     rows = [row(f"{t}{n}", tenant=t) for t in claimants for n in range(count)]
     picked = Counter(r.tenant for r in pick(rows, {}, room(count), claimants).rows)
     assert all(picked[t] == given_[t] for t in claimants)
-
-
-@pytest.mark.parametrize(
-    ("marks", "waits"), [(["."], ""), (["=other"], "lock"), (["=a"], ""), (["~other"], "lock")]
-)
-def test_why_a_row_waits(marks: list[str], waits: str) -> None:
-    assert waits_for(row("a", "lock"), {"lock": units("lock", *marks)}) == waits
-    assert waits_for(row("a", "unseen"), {}) == ""
 
 
 def test_a_full_pool_keeps_nobody_of_another_pool_back() -> None:
