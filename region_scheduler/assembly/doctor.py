@@ -17,7 +17,7 @@ from region_scheduler.assembly.member import settings_digest
 from region_scheduler.assembly.production import open_broker, open_graph
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.lease import LeaseTimings
-from region_scheduler.domain.run import RegionStatus
+from region_scheduler.domain.region import RegionStatus
 from region_scheduler.errors import RegionSchedulerError
 from region_scheduler.ports.queue import queue_name
 from region_scheduler.ports.records import GraphStores

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from region_scheduler.admission.intake import Admitted, Intake
     from region_scheduler.assembly.services import Ports
     from region_scheduler.domain.admission import Plan
-    from region_scheduler.domain.run import Region
+    from region_scheduler.domain.region import Region
     from region_scheduler.lifecycle.settle import Settler
     from region_scheduler.operations.audit import Auditor
     from region_scheduler.ports.records import GraphStores

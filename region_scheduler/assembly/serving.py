@@ -17,7 +17,7 @@ from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.instance import Role
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.tenant import LEVELS
 from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper

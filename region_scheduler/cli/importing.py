@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from region_scheduler.admission.importers.report import Report
     from region_scheduler.domain.admission import Plan
     from region_scheduler.domain.limits import Limits
-    from region_scheduler.domain.run import Region
+    from region_scheduler.domain.region import Region
 
 _LINES_SHOWN = 10
 
@@ -171,7 +171,7 @@ class _Wish:
     def _assumed(self) -> list[Region]:
         """Return the regions that a submission would find, without asking a store."""
         from region_scheduler.cli.session import region_names
-        from region_scheduler.domain.run import Region
+        from region_scheduler.domain.region import Region
 
         return [Region(id=name) for name in region_names(self.state_dir)]
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from region_scheduler.assembly.operator import Operator
     from region_scheduler.domain.admission import Plan
     from region_scheduler.domain.limits import Limits
-    from region_scheduler.domain.run import Region, Zone
+    from region_scheduler.domain.region import Region
+    from region_scheduler.domain.run import Zone
 
 _WAVE_NAMES_SHOWN = 6
 _LINES_SHOWN = 10
@@ -134,7 +135,7 @@ class _Wish:
 
     def dry_plan(self, region_names: Sequence[str], time_scale: float | None) -> Plan:
         """Return a plan over regions that need not run: no stack is needed."""
-        from region_scheduler.domain.run import Region
+        from region_scheduler.domain.region import Region
         from region_scheduler.operations.plans import plan_of
         from region_scheduler.runtime.system import SystemClock
 

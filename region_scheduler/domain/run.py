@@ -1,4 +1,4 @@
-"""Runs, zones, and the regions they live in."""
+"""Runs, and the zones they change."""
 
 from __future__ import annotations
 
@@ -97,39 +97,6 @@ class Zone:
     created_at: datetime
 
 
-class RegionStatus(StrEnum):
-    """What a region may do."""
-
-    ACTIVE = "active"
-    CORDONED = "cordoned"
-    DRAINING = "draining"
-    DOWN = "down"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
-    """A data centre with its own scheduler.
-
-    Attributes:
-        serves: Target regions (cloud regions) that its workers reach.
-        epoch: Rises with every `down` and return.
-        url: Base address of its API, for wake-ups from other regions.
-        leader: The incarnation that promotes, where one does it alone.
-        leader_epoch: Rises with every change of the leader.
-    """
-
-    id: str
-    rev: str = ""
-    schema: int = SCHEMA
-    status: RegionStatus = RegionStatus.ACTIVE
-    epoch: int = 1
-    serves: tuple[str, ...] = ()
-    url: str = ""
-    reason: str = ""
-    leader: str = ""
-    leader_epoch: int = 0
-
-
 def ended(run: Run, state_counts: Mapping[TaskState, int], can_move: bool, at: datetime) -> Run:
     """Return the run with its end, if it has come to one; else the same object.
 
@@ -195,19 +162,6 @@ def opened(run: Run, round_: int) -> Run:
     """Let round `round_` run, its tasks being moved; a later or ended round stays as it is."""
     is_opening = run.state is RunState.ADMITTED and run.round == round_
     return replace(run, state=RunState.RUNNING) if is_opening else run
-
-
-def led_by(region: Region, successor: str, dead: str) -> Region:
-    """Give the lead of a region to `successor`, if it is still with `dead`.
-
-    Raises:
-        LostRace: Another took it before.
-    """
-    if region.leader == successor:
-        return region
-    if region.leader != dead:
-        raise LostRace(thing=f"lead of {region.id}", winner=region.leader)
-    return replace(region, leader=successor, leader_epoch=region.leader_epoch + 1)
 
 
 def zone_taken(zone: Zone, run: str, round_: int) -> Zone:

@@ -10,7 +10,8 @@ from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.operator import Operator
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.ids import TaskId, task_id
-from region_scheduler.domain.run import Region, Run
+from region_scheduler.domain.region import Region
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import SATISFYING, RunState, TaskState
 from region_scheduler.domain.task import Json, Task
 from region_scheduler.local.evidence import living, states, step_records

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
-from region_scheduler.domain.run import RegionStatus, Run
+from region_scheduler.domain.region import RegionStatus
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import CLAIMABLE, SATISFYING, TaskState
 from region_scheduler.domain.task import EventKind, Task
 from region_scheduler.errors import NotFound

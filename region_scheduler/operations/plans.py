@@ -14,7 +14,8 @@ from region_scheduler.catalog.load import catalog_version
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.ids import zone_key
 from region_scheduler.domain.limits import LIMITS, Limits
-from region_scheduler.domain.run import Region, Zone
+from region_scheduler.domain.region import Region
+from region_scheduler.domain.run import Zone
 from region_scheduler.domain.task import Json, OnLoss, TaskSpec
 from region_scheduler.operations.zones import known_regions, parameters_of, serving
 

@@ -14,7 +14,8 @@ from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.limits import LIMITS, Limits
-from region_scheduler.domain.run import Region, RunMode, Zone
+from region_scheduler.domain.region import Region
+from region_scheduler.domain.run import RunMode, Zone
 from region_scheduler.domain.schedule import (
     KEPT_MAX,
     CatchUp,

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from region_scheduler.commit.create import create
 from region_scheduler.domain.ids import zone_key
-from region_scheduler.domain.run import Region, Zone
+from region_scheduler.domain.region import Region
+from region_scheduler.domain.run import Zone
 from region_scheduler.domain.task import Json
 from region_scheduler.errors import InvalidInput, NotFound
 from region_scheduler.operations.audit import Auditor

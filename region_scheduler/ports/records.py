@@ -15,7 +15,8 @@ from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
-from region_scheduler.domain.run import Region, Run, Zone
+from region_scheduler.domain.region import Region
+from region_scheduler.domain.run import Run, Zone
 from region_scheduler.domain.schedule import Schedule
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import SCHEMA, Json

@@ -10,7 +10,7 @@ from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import Incarnation, TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, fenced
 from region_scheduler.domain.lease import LeaseTimings
-from region_scheduler.domain.run import RegionStatus
+from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.slot import (
     Reservation,
     Slot,

@@ -10,7 +10,7 @@ from region_scheduler.commit.gate import Change, Fate, commit
 from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
-from region_scheduler.domain.run import RegionStatus
+from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
 from region_scheduler.errors import LostRace

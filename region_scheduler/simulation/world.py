@@ -22,7 +22,7 @@ from region_scheduler.assembly.services import (
 from region_scheduler.domain.ids import Incarnation, ReceiptId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.lease import LOCAL_TIMINGS, LeaseTimings
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.scheduling.settings import SchedulerSettings

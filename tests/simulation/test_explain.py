@@ -9,7 +9,8 @@ import pytest
 
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.pause import Scope, ScopeKind
-from region_scheduler.domain.run import Region, RegionStatus, Run
+from region_scheduler.domain.region import Region, RegionStatus
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import LockNeed
 from region_scheduler.domain.tenant import Level, Tenant, tenant_key

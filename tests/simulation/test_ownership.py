@@ -10,7 +10,7 @@ import pytest
 
 from region_scheduler.assembly.services import Services
 from region_scheduler.domain.ownership import Ownership
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.states import RunState
 from region_scheduler.errors import Fenced
 from region_scheduler.simulation.world import World

@@ -13,7 +13,8 @@ from region_scheduler.assembly.services import region_services
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.ids import ClaimId
 from region_scheduler.domain.ownership import Ownership
-from region_scheduler.domain.run import Region, RegionStatus, Run
+from region_scheduler.domain.region import Region, RegionStatus
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.slot import Reservation, reserve
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.step import StepJob, StopWish

@@ -19,7 +19,8 @@ from region_scheduler.domain.ids import (
 )
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, Role
 from region_scheduler.domain.pause import Pause, Scope, ScopeKind
-from region_scheduler.domain.run import Region, RegionStatus, Run, RunMode, Zone
+from region_scheduler.domain.region import Region, RegionStatus
+from region_scheduler.domain.run import Run, RunMode, Zone
 from region_scheduler.domain.schedule import Firing, Missed, Schedule, schedule_key
 from region_scheduler.domain.slot import Reservation, Slot, SlotHolder
 from region_scheduler.domain.states import TaskState

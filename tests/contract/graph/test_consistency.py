@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from region_scheduler.domain.instance import Fence, FenceKind
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.slot import SlotHolder
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Token

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from region_scheduler.domain.run import Region, RegionStatus
+from region_scheduler.domain.region import Region, RegionStatus
 from region_scheduler.domain.states import TaskState
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.errors import InvalidInput, Unavailable

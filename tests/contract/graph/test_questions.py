@@ -11,7 +11,7 @@ import pytest
 from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.states import ACTIVE, CLAIMABLE, HELD, SATISFYING, TaskState
 from region_scheduler.domain.task import Task
 from region_scheduler.drivers.arango.graph import ArangoGraph

@@ -7,7 +7,7 @@ from datetime import timedelta
 from region_scheduler.domain.admission import AdmissionState
 from region_scheduler.domain.ids import ClaimId, RunId, TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.schedule import Firing
 from region_scheduler.domain.slot import Reservation, SlotHolder
 from region_scheduler.domain.states import RUN_ENDED, RunState

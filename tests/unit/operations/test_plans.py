@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from region_scheduler.domain.admission import Plan
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.task import LockNeed, OnLoss, TaskSpec
 from region_scheduler.errors import CyclicGraph, InvalidGraph, InvalidInput, UnknownZoneType
 from region_scheduler.operations.plans import checked_zone, plan_of, simulated, summary
