@@ -114,6 +114,8 @@ class Scheduler:
             return Promoted(self._next_wait())
         claimed, losers, spent = self._claim(rows)
         assignments = self._assign(claimed)
+        if not self._keeper.may_act():
+            return Promoted(slow)  # paused meanwhile: a lease that is over sends nothing any more
         dispatched = self._dispatch([a.task for a in assignments if not a.lost])
         lost = [a for a in assignments if a.lost]
         self._give_back(lost)
