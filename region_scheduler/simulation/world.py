@@ -148,6 +148,9 @@ class World:
         timings: Lease arithmetic.
         slots: Attempts that each worker can run at once.
         hook: Sees every port call of the roles; see `assembly.instrumented`.
+
+    Attributes:
+        store_ahead_s: How far the store's own clock has jumped ahead; may only grow.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class World:
         hook: Hook | None = None,
     ) -> None:
         self.clock = VirtualClock()
+        self.store_ahead_s = 0.0
         self.chance = SeededChance(seed)
         self.timings = timings
         self.log = EffectLog()
@@ -168,9 +172,7 @@ class World:
         self._directory = directory
         self._hook = hook
         self._slots = slots
-        self.engine = Engine(
-            is_cluster=True, regions=regions, clock=self.clock.monotonic, seed=seed
-        )
+        self.engine = Engine(is_cluster=True, regions=regions, clock=self._store_s, seed=seed)
         self.clocks = {name: SetClock(self.clock) for name in regions}
         self.regions: Mapping[str, SimulatedRegion] = {name: self._region(name) for name in regions}
         for region in self.regions.values():
@@ -281,6 +283,9 @@ class World:
         while any(self.perform(region, worker.work, worker) for worker in list(region.workers)):
             handled += 1
         return handled
+
+    def _store_s(self) -> float:
+        return self.clock.monotonic() + self.store_ahead_s
 
     def _region(self, name: str) -> SimulatedRegion:
         broker = SimulatedBroker(name, self._wake)
