@@ -18,7 +18,7 @@ from region_scheduler.catalog.assertions import OPS, UPSTREAM
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.dag import Dag, Edge
 from region_scheduler.domain.limits import LIMITS, Limits
-from region_scheduler.domain.task import Json, TaskSpec
+from region_scheduler.domain.task import Json, TaskSpec, units_needed
 from region_scheduler.errors import InvalidGraph
 
 RUNNERS: Final = frozenset(
@@ -230,9 +230,7 @@ def _task_problems(
 
 
 def _lock_problems(spec: TaskSpec, capacities: Mapping[str, int]) -> Iterator[str]:
-    units: Counter[str] = Counter()
-    for need in spec.locks:
-        units[need.resource] += need.units
+    units = units_needed(spec)
     for need in spec.locks:
         capacity = capacities.get(need.resource, need.capacity)
         if not (need.units >= 1 and units[need.resource] <= capacity):

@@ -18,6 +18,7 @@ from region_scheduler.assembly.production import open_broker, open_graph
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.region import RegionStatus
+from region_scheduler.domain.task import units_needed
 from region_scheduler.errors import RegionSchedulerError
 from region_scheduler.ports.queue import queue_name
 from region_scheduler.ports.records import GraphStores
@@ -84,7 +85,7 @@ def _graph(settings: Settings) -> Iterator[Finding]:
         except RegionSchedulerError as error:
             yield Finding("graph store", False, str(error))
             yield Finding("regions", None, "the graph store does not answer")
-            for subject in ("instances", "clocks", "schedules"):
+            for subject in ("instances", "clocks", "schedules", "resources"):
                 yield Finding(subject, None, "the graph store does not answer")
             return
         kind = "embedded engine" if settings.arango.is_embedded else "ArangoDB"
@@ -95,6 +96,7 @@ def _graph(settings: Settings) -> Iterator[Finding]:
         yield _guarded("instances", lambda: _instances(graph, settings))
         yield _guarded("clocks", lambda: clocks_told(graph, settings.lease.skew_max_s))
         yield _guarded("schedules", lambda: schedules_told(graph, _now(), settings.lease))
+        yield _guarded("resources", lambda: resources_told(graph, settings.region))
 
 
 def _instances(graph: GraphStores, settings: Settings) -> str:
@@ -143,6 +145,29 @@ def schedules_told(graph: GraphStores, now: datetime, lease: LeaseTimings) -> st
     following = f", the next at {due[0][0].isoformat(timespec='seconds')}" if due else ""
     missed = sum(one.missed_count for one in found)
     return f"{len(found)}{following}, {missed} occurrences missed so far"
+
+
+def resources_told(graph: GraphStores, region: str) -> str:
+    """Return how many scarce things there are.
+
+    Raises:
+        Unwell: A ready task of `region` needs more units of one than there are: it never starts.
+    """
+    slots = graph.slots.all()
+    total = Counter({slot.resource: 0 for slot in slots})
+    total.update(slot.resource for slot in slots if not slot.is_retiring)
+    ready = graph.tasks.read(list(graph.tasks.marks_claimable(region, _READY_MAX)))
+    stuck = [
+        f"{task.spec.name} of run {task.run} needs {units} units of {name}, total {total[name]}"
+        for task in ready
+        if task is not None
+        for name, units in units_needed(task.spec).items()
+        if name in total and units > total[name]
+    ]
+    if stuck:
+        way_out = "`resources set` gives it more, or cancel the task"
+        raise Unwell(f"unschedulable: {'; '.join(stuck)}: {way_out}")
+    return f"{len(total)} known, no ready task needs more than there is"
 
 
 def _now() -> datetime:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.states import FINAL, TaskState
 from region_scheduler.domain.task import SCHEMA, Task, Token, WhenHolderLost
 from region_scheduler.errors import LostRace
+
+CAPACITY_MAX: Final = 10_000
+"""Most units of one resource: each is a document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from region_scheduler.domain.ids import (
     NO_CLAIM,
@@ -21,6 +22,10 @@ from region_scheduler.domain.states import TaskState
 
 SCHEMA = 1
 """Version of task documents and messages; a document of another version is left alone."""
+
+ATTEMPTS_MAX: Final = 100
+"""Most that a submission may set as a limit of retries, losses or inspections: the document of a
+task keeps the history of them all."""
 
 Json = Any
 """A JSON value; the name says that nothing else may stand there."""
@@ -130,6 +135,14 @@ class TaskSpec:
     retry: RetryPolicy = RetryPolicy()
     condition: tuple[Mapping[str, Json], ...] = ()
     state_key: str = ""
+
+
+def units_needed(spec: TaskSpec) -> Counter[str]:
+    """Return how many units of each resource a task holds while it runs."""
+    units: Counter[str] = Counter()
+    for need in spec.locks:
+        units[need.resource] += need.units
+    return units
 
 
 @dataclass(frozen=True, slots=True)

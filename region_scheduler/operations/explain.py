@@ -5,7 +5,6 @@ Everything here is read, nothing is decided: the answer may be old by the time i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +13,7 @@ from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_a
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import CLAIMABLE, SATISFYING, TaskState
-from region_scheduler.domain.task import EventKind, Task
+from region_scheduler.domain.task import EventKind, Task, units_needed
 from region_scheduler.errors import NotFound
 from region_scheduler.operations.waits import zone_waits
 from region_scheduler.ports.backlog import Backlog, Place
@@ -168,9 +167,7 @@ def _of_region(standing: Standing, task: Task, now: datetime) -> Iterator[Reason
 
 
 def _of_locks(graph: GraphStores, task: Task) -> Iterator[Reason]:
-    units: Counter[str] = Counter()
-    for need in task.spec.locks:
-        units[need.resource] += need.units
+    units = units_needed(task.spec)
     slots = graph.slots.of_resources(sorted(units)) if units else []
     takers = {slot.id: owner.task for slot in slots if (owner := slot.holder or slot.reservation)}
     found = graph.tasks.read(sorted(set(takers.values()))) if takers else []

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from region_scheduler.domain.slot import Slot
+from region_scheduler.domain.slot import CAPACITY_MAX, Slot
 from region_scheduler.errors import InvalidInput, NotFound
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.operations.audit import Auditor
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.resources.capacity import set_capacity, units_of
-
-_CAPACITY_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,8 @@ def change_capacity(
     """
     if not resource:
         raise InvalidInput(field="RESOURCE", value=resource, expected="a name")
-    if not 1 <= capacity <= _CAPACITY_MAX:
-        expected = f"a whole number from 1 to {_CAPACITY_MAX}; `pause` keeps work back"
+    if not 1 <= capacity <= CAPACITY_MAX:
+        expected = f"a whole number from 1 to {CAPACITY_MAX}; `pause` keeps work back"
         raise InvalidInput(field="--capacity", value=str(capacity), expected=expected)
     auditor.record("resources.set", resource, f"capacity {capacity}")
     units = set_capacity(graph.slots, resource, capacity)

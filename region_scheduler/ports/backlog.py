@@ -7,13 +7,12 @@ only by a higher one and dropped only by one that is not lower, whoever comes la
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from region_scheduler.domain.ids import RunId, TaskId
-from region_scheduler.domain.task import Task
+from region_scheduler.domain.task import Task, units_needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +51,6 @@ class TaskRow:
     def of(cls, task: Task) -> TaskRow:
         """Return the row that reflects `task`."""
         spec = task.spec
-        units: Counter[str] = Counter()
-        for need in spec.locks:
-            units[need.resource] += need.units
         return cls(
             task=task.id,
             run=task.run,
@@ -74,7 +70,7 @@ class TaskRow:
             retries_used=task.retries_used,
             losses_limit=spec.retry.losses_limit,
             losses=task.losses,
-            requirements=dict(units),
+            requirements=dict(units_needed(spec)),
         )
 
 

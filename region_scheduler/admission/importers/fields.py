@@ -70,8 +70,8 @@ def a_number(value: object, place: str, *, is_above_zero: bool = False) -> float
     return float(value)  # type: ignore[arg-type]
 
 
-def a_whole(value: object, place: str, minimum: int = 0) -> int:
-    """Return a whole number, at least `minimum` and small enough for every store.
+def a_whole(value: object, place: str, minimum: int = 0, maximum: int = _WHOLE_MAX) -> int:
+    """Return a whole number from `minimum` to `maximum`, by default what every store keeps.
 
     Raises:
         InvalidInput: It is something else.
@@ -79,8 +79,9 @@ def a_whole(value: object, place: str, minimum: int = 0) -> int:
     is_whole = (
         isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     )
-    if not is_whole or not minimum <= value <= _WHOLE_MAX:  # type: ignore[operator]
-        raise refused(place, value, f"a whole number of at least {minimum} is needed here")
+    if not is_whole or not minimum <= value <= maximum:  # type: ignore[operator]
+        bound = f" and at most {maximum}" if maximum < _WHOLE_MAX else ""
+        raise refused(place, value, f"a whole number of at least {minimum}{bound} is needed here")
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 

@@ -22,7 +22,9 @@ from region_scheduler.admission.importers.fields import (
 from region_scheduler.admission.rules import RUNNERS
 from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.instant import instant_of
+from region_scheduler.domain.slot import CAPACITY_MAX
 from region_scheduler.domain.task import (
+    ATTEMPTS_MAX,
     Json,
     LockNeed,
     OnLoss,
@@ -187,7 +189,7 @@ def _lock(value: object, place: str, options: TaskOptions) -> LockNeed:
     resource = a_text(fields["resource"], f"{place}.resource")
     known = options.capacities.get(resource, options.declared.get(resource))
     if "capacity" in fields:
-        capacity = a_whole(fields["capacity"], f"{place}.capacity", 1)
+        capacity = a_whole(fields["capacity"], f"{place}.capacity", 1, CAPACITY_MAX)
         if known is not None and capacity != known:
             raise refused(f"{place}.capacity", capacity, f"{resource} has {known} elsewhere")
     elif known is None:
@@ -209,18 +211,13 @@ def _not_before(value: object, place: str) -> datetime:
 
 def _retry(value: object, place: str) -> RetryPolicy:
     given = an_object(value, place, RETRY_KEYS)
-    by_default = RetryPolicy()
-    return RetryPolicy(
-        limit=a_whole(given.get("limit", by_default.limit), f"{place}.limit"),
-        delay_s=a_number(given.get("delay_s", by_default.delay_s), f"{place}.delay_s"),
-        losses_limit=a_whole(
-            given.get("losses_limit", by_default.losses_limit), f"{place}.losses_limit"
-        ),
-        inspections_limit=a_whole(
-            given.get("inspections_limit", by_default.inspections_limit),
-            f"{place}.inspections_limit",
-        ),
-    )
+    counts = {
+        key: a_whole(given[key], f"{place}.{key}", maximum=ATTEMPTS_MAX)
+        for key in RETRY_KEYS - {"delay_s"}
+        if key in given
+    }
+    delay_s = a_number(given.get("delay_s", RetryPolicy().delay_s), f"{place}.delay_s")
+    return RetryPolicy(delay_s=delay_s, **counts)
 
 
 def _condition(value: object, place: str) -> tuple[Mapping[str, Json], ...]:
