@@ -44,6 +44,7 @@ real: setup ## against ArangoDB itself, in containers or at URL=http://user:pass
 bench: setup ## measure, each figure beside what the machine itself can do
 	$(BIN)/python -m region_scheduler.bench.engine
 	$(BIN)/region-scheduler bench admission
+	$(BIN)/region-scheduler bench scheduling
 	$(BIN)/python -m tests.services $(BIN)/region-scheduler bench stores --postgres
 
 check: setup ## format, lint, types, import contracts, dependencies

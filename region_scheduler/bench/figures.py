@@ -13,7 +13,7 @@ class Figure:
     """One measured value.
 
     Attributes:
-        target: What it has to reach (rates) or stay below (all else); None for none.
+        target: What it has to reach (rates) or must not pass (all else); None for none.
         limit: The primitive that bounds it, in words with its value.
     """
 
@@ -28,7 +28,7 @@ class Figure:
         """Whether the target is reached."""
         if self.target is None:
             return True
-        return self.value >= self.target if self.unit.endswith("/s") else self.value < self.target
+        return self.value >= self.target if self.unit.endswith("/s") else self.value <= self.target
 
 
 def document(figures: Sequence[Figure]) -> dict[str, Any]:

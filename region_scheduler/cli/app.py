@@ -36,6 +36,7 @@ _GROUPS = (
     ("admissions", admissions.app),
     ("schedules", schedules.app),
     ("resources", resources.app),
+    ("bench", bench.app),
 )
 
 
@@ -67,7 +68,6 @@ def build() -> typer.Typer:
         pausing.step,
         inspect.doctor,
         stores.rebuild_backlog,
-        bench.bench,
     ):
         app.command()(command)
     return app

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import http.client
 import sys
 from collections.abc import Callable
@@ -11,9 +10,9 @@ from pathlib import Path
 
 from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.working import READY_SUFFIX
-from region_scheduler.config.load import to_environment
+from region_scheduler.config.load import Values, to_environment
 from region_scheduler.local import broker
-from region_scheduler.local.addresses import HOST
+from region_scheduler.local.addresses import HOST, free_ports
 from region_scheduler.local.stack import Stack
 from region_scheduler.local.supervisor import Program
 
@@ -31,10 +30,11 @@ def programs(stack: Stack, concurrency: int) -> list[Program]:
     Raises:
         Misconfigured: A broker is needed and there is no server for one.
     """
-    engines = [] if stack.store else [_engine(stack)]
-    brokers = [_broker(stack, region) for region, at in stack.regions.items() if at.broker]
-    serving = [_serve(stack, region) for region in stack.regions]
-    working = [_worker(stack, region, concurrency) for region in stack.regions]
+    engines = [] if stack.store else [engine(stack)]
+    brokers = [broker_of(stack, region) for region, at in stack.regions.items() if at.broker]
+    serving = [serving_of(stack, region) for region in stack.regions]
+    worker = {"concurrency": concurrency}
+    working = [worker_of(stack, region, {"worker": worker}) for region in stack.regions]
     return [*engines, *brokers, *serving, *working]
 
 
@@ -56,14 +56,20 @@ def environment(stack: Stack, region: str) -> dict[str, str]:
     return inherited() | to_environment(stack.settings(region))
 
 
-def _engine(stack: Stack) -> Program:
-    ports = [at.engine for at in stack.regions.values()]
-    options = {
-        "--ports": ",".join(map(str, ports)),
-        "--host": HOST,
-        "--data": str(stack.state_dir / "engine"),
-        "--regions": ",".join(stack.regions),
-    }
+def engine(stack: Stack, distant_ms: float | None = None) -> Program:
+    """Return our own engine.
+
+    Args:
+        stack: Its directories are there.
+        distant_ms: If given, all writes are decided in a place apart from the stack's regions, and
+            the followers of these are so late, milliseconds.
+    """
+    ports, regions = [at.engine for at in stack.regions.values()], list(stack.regions)
+    options = {"--host": HOST, "--data": str(stack.state_dir / "engine")}
+    if distant_ms is not None:
+        ports, regions = [*free_ports(1), *ports], ["elsewhere", *regions]
+        options["--lag-ms"] = f"{distant_ms:g}"
+    options |= {"--ports": ",".join(map(str, ports)), "--regions": ",".join(regions)}
     module = [sys.executable, "-m", "region_scheduler.embedded.arango", "--cluster-rules"]
     return Program(
         name=ENGINE,
@@ -74,7 +80,12 @@ def _engine(stack: Stack) -> Program:
     )
 
 
-def _broker(stack: Stack, region: str) -> Program:
+def broker_of(stack: Stack, region: str) -> Program:
+    """Return the broker of a region; its settings are written here.
+
+    Raises:
+        Misconfigured: There is no server for it.
+    """
     port, password = stack.regions[region].broker, stack.secrets.broker_password
     config = broker.write_config(stack.directory(region) / "broker", port, password)
     return Program(
@@ -86,27 +97,43 @@ def _broker(stack: Stack, region: str) -> Program:
     )
 
 
-def _serve(stack: Stack, region: str) -> Program:
-    port = stack.regions[region].api
-    return _ours(stack, region, "serve", 1, lambda _pid: _says(port, "/healthz") == 200)
+def serving_of(stack: Stack, region: str, more: Values | None = None, number: int = 1) -> Program:
+    """Return a serving process of a region.
+
+    Args:
+        stack: Its directories are there.
+        region: Its region.
+        more: Settings on top of the stack's; those after the first need a port of their own.
+        number: Which of its region, from 1.
+    """
+    port = (more or {}).get("http", {}).get("port", stack.regions[region].api)
+    return _ours(
+        stack, region, "serve", 1, lambda _pid: _says(port, "/healthz") == 200, more, number
+    )
 
 
-def _worker(stack: Stack, region: str, concurrency: int) -> Program:
+def worker_of(stack: Stack, region: str, more: Values | None = None) -> Program:
+    """Return a worker of a region, with settings on top of the stack's."""
     work = stack.directory(region) / "work"
-    more = {"worker": {"concurrency": concurrency}}
-    program = _ours(stack, region, "worker", 2, partial(_is_marked, work))
-    return dataclasses.replace(program, environ={**program.environ, **to_environment(more)})
+    return _ours(stack, region, "worker", 2, partial(_is_marked, work), more)
 
 
 def _ours(
-    stack: Stack, region: str, command: str, stage: int, is_ready: Callable[[int], bool]
+    stack: Stack,
+    region: str,
+    command: str,
+    stage: int,
+    is_ready: Callable[[int], bool],
+    more: Values | None,
+    number: int = 1,
 ) -> Program:
     """Return one of our own processes, started without the command line's imports."""
+    which = "" if number == 1 else f"-{number}"
     return Program(
-        name=f"{command} {region}",
+        name=f"{command}{which} {region}",
         argv=[sys.executable, "-m", f"region_scheduler.cli.{command}"],
-        environ=environment(stack, region),
-        log_path=stack.logs / f"{command}-{region}.log",
+        environ=environment(stack, region) | to_environment(more or {}),
+        log_path=stack.logs / f"{command}{which}-{region}.log",
         is_ready=is_ready,
         stage=stage,
     )

@@ -59,12 +59,22 @@ class Batcher:
         self._timings = timings
         self._clock = clock
         self._notice, self._noticed = object(), object()
-        self._looked_at = -inf
+        self._looked_at, self._again_at = -inf, inf
+        self._wait_s = inf
         self._passed: dict[TaskId, int] = {}
 
     def notice(self) -> None:
         """Say that a task may have become ready; returns at once, from any thread."""
         self._notice = object()
+
+    @property
+    def wait_s(self) -> float:
+        """How long it may be left alone unless it is woken, seconds.
+
+        A wake-up can come before the follower shows what it is about: whatever it was for is
+        looked for once more, and a lock that looked taken is looked at again.
+        """
+        return self._wait_s
 
     def room(self, standing: Standing, queue_length: Callable[[str], int]) -> Room:
         """Return K: how many more tasks the region may have in flight, as far as one batch goes.
@@ -98,6 +108,7 @@ class Batcher:
             Unavailable: No answer; nothing was decided.
             OutcomeUnknown: A row may be there or not.
         """
+        self._wait_s = inf
         if not mine.room.total or not mine.room.pools:
             return ()
         since_s = self._clock.monotonic() - self._looked_at
@@ -105,9 +116,14 @@ class Batcher:
         if since_s >= min(least_s, self._timings.reconcile_every_s):
             self._discover()
         rows = self._choose(standing, closed, mine)
-        if len(rows) < mine.room.total and self._is_noticed() and self._discover():
-            rows = self._choose(standing, closed, mine)
+        if len(rows) < mine.room.total:
+            if self._may_find_more() and self._discover():
+                rows = self._choose(standing, closed, mine)
+            self._wait_s = min(self._wait_s, max(0.0, self._again_at - self._clock.monotonic()))
         return rows
+
+    def _may_find_more(self) -> bool:
+        return self._is_noticed() or self._clock.monotonic() >= self._again_at
 
     def _is_noticed(self) -> bool:
         return self._notice is not self._noticed
@@ -124,6 +140,7 @@ class Batcher:
             self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
             self.note(ready)
         # Only now: what a look that failed was for is still to be looked for.
+        self._again_at = at + self._settings.look_every_s if self._noticed is not notice else inf
         self._noticed, self._looked_at = notice, at
         return bool(ready)
 
@@ -171,6 +188,7 @@ class Batcher:
             cut = [n for n in picked.short if asked[n] <= counts[n] < limit]
             if not cut:
                 self._count_passes(rows, picked, insistent)
+                self._wait_s = self._settings.look_every_s if picked.is_short_of_locks else inf
                 return picked.rows
             if pools - picked.pools:
                 pools &= picked.pools  # what waits for a full pool hides what could run in another

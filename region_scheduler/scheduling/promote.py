@@ -87,12 +87,14 @@ class Picked:
         short: Tenants whose rows ran out before their turn was over.
         pools: Those that have room left for more.
         passed: How many of `rows` took a lock that a better row waits for, by that row's task.
+        is_short_of_locks: Whether a lock that looked taken kept any row back.
     """
 
     rows: tuple[BacklogRow, ...]
     short: frozenset[str]
     pools: frozenset[str]
     passed: Mapping[TaskId, int]
+    is_short_of_locks: bool
 
 
 def shares(claimants: Mapping[str, Claimant], count: int) -> dict[str, int]:
@@ -150,7 +152,7 @@ def pick(
         left[found.pool] -= 1
         given[name] += 1
         _again(turns, claimants, name, given[name])
-    return Picked(tuple(picked), frozenset(short), Room(0, left).pools, passed)
+    return Picked(tuple(picked), frozenset(short), Room(0, left).pools, passed, bool(kept_back))
 
 
 def _turns(claimants: Mapping[str, Claimant]) -> list[tuple[tuple[bool, float], str]]:

@@ -205,10 +205,10 @@ class Scheduler:
         return [o.value for o in outcomes if o.is_ours and o.value is not None]
 
     def _next_wait(self) -> float:
-        slow = self._timings.reconcile_every_s
+        most = min(self._timings.reconcile_every_s, self._batcher.wait_s)
         now_s = self._now_s()
         due_s = self._backlog.next_due_s(now_s)
-        return slow if due_s is None else min(slow, max(0.0, due_s - now_s))
+        return most if due_s is None else min(most, max(0.0, due_s - now_s))
 
     def _now_s(self) -> float:
         return self._clock.now().timestamp()

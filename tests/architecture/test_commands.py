@@ -18,8 +18,13 @@ from tests.architecture.tree import ROOT, shown
 EVERYWHERE = {"--state-dir", "--json", "--help"}
 """Told once, at the top of the page."""
 
-NEED_NO_STACK = {"bench", "config show", "schedules preview"} | {
-    f"zones {w}" for w in "types show graph order".split()
+NEED_NO_STACK = {"config show", "schedules preview"} | {
+    f"{group} {word}"
+    for group, words in (
+        ("zones", "types show graph order"),
+        ("bench", "engine stores admission scheduling contention"),
+    )
+    for word in words.split()
 }
 
 

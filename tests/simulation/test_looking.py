@@ -15,6 +15,7 @@ from region_scheduler.assembly.services import region_services
 from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import LockNeed
+from region_scheduler.embedded.arango.control import FaultControl
 from region_scheduler.errors import Unavailable
 from region_scheduler.scheduling.scheduler import Scheduler
 from region_scheduler.scheduling.settings import SchedulerSettings
@@ -186,3 +187,43 @@ def test_a_task_that_only_a_newer_version_understands_keeps_no_other_back(
     world.pass_time(10)
 
     assert sorted(effects(world)) == ["t01", "t02"]
+
+
+def test_what_a_follower_shows_late_is_looked_for_once_more_and_not_for_ever(
+    world: World, looks: Looks
+) -> None:
+    FaultControl(world.engine).set_lag(HOME, 0.6)
+    scheduler = watched(world, looks, SchedulerSettings(HOME))
+    admit(world, wide(2))
+    scheduler.notice()
+
+    too_early = scheduler.tick()
+    assert too_early.dispatched == ()
+    world.clock.advance(too_early.wait_s)
+    found = scheduler.tick()
+
+    assert len(found.dispatched) == 2
+    assert (too_early.wait_s, looks.count) == (1.0, 2)
+    assert scheduler.tick().wait_s == world.timings.reconcile_every_s
+    assert looks.count == 2
+
+
+def test_a_lock_that_looks_taken_is_looked_at_again_before_anybody_wakes_the_scheduler(
+    world: World, looks: Looks
+) -> None:
+    timings = replace(world.timings, reconcile_every_s=3600.0)
+    region = home(world)
+    ports, keeper = region.ports.through(looks), region.services.keeper
+    scheduler = region_services(ports, SchedulerSettings(HOME), timings, keeper).scheduler
+    admit(world, a_plan([spec(name, locks=(LockNeed(LOCK),)) for name in "ab"]))
+    assert len(scheduler.tick().dispatched) == 1
+    FaultControl(world.engine).set_lag(HOME, 0.6)
+    region.workers[0].work()
+    world.clock.advance(0.5)
+
+    held = scheduler.tick()
+    assert held.dispatched == ()
+    assert held.wait_s <= SchedulerSettings(HOME).look_every_s
+    world.clock.advance(held.wait_s)
+
+    assert len(scheduler.tick().dispatched) == 1

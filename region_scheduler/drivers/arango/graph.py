@@ -85,9 +85,12 @@ class Place:
 class ArangoGraph:
     """The `GraphStores` of one database; safe to use from several threads and after a fork."""
 
-    def __init__(self, client: ArangoClient, db: StandardDatabase, runtime_s: float) -> None:
+    def __init__(
+        self, client: ArangoClient, db: StandardDatabase, runtime_s: float, http: HTTPClient
+    ) -> None:
         queries = Queries(db.aql, runtime_s)
         self._client = client
+        self._http = http
         self.db = db
         self.tasks = ArangoTasks(db, queries)
         self.runs = ArangoRuns(db, queries)
@@ -102,6 +105,11 @@ class ArangoGraph:
         self.pauses = ArangoPauses(db, queries)
         self.schedules = ArangoSchedules(db, queries)
         self.audit = ArangoAudit(db, queries)
+
+    @property
+    def round_trips(self) -> int:
+        """How many requests were sent over HTTP so far; none to an engine in this process."""
+        return self._http.sent if isinstance(self._http, KeepAliveHTTPClient) else 0
 
     def close(self) -> None:
         """Close the connections."""
@@ -142,7 +150,7 @@ def open_graph(place: Place, http_client: HTTPClient | None = None) -> ArangoGra
         if isinstance(error, ArangoServerError) and error.http_code in {401, 403}:
             raise Misconfigured(problems=[f"graph store: {error}"]) from error
         raise Unavailable(dependency=DEPENDENCY, detail=str(error)) from error
-    return ArangoGraph(client, db, place.read_timeout_s)
+    return ArangoGraph(client, db, place.read_timeout_s, http)
 
 
 def _prepared(client: ArangoClient, place: Place) -> StandardDatabase:

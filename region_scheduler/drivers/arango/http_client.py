@@ -105,6 +105,9 @@ class KeepAliveHTTPClient(HTTPClient):
         connect_timeout_s: Longest wait for a connection, seconds.
         read_timeout_s: Longest silence of the server within an answer, seconds.
         on_failure: Called when a request was not sent, or its answer was lost.
+
+    Attributes:
+        sent: How many requests it was given so far.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class KeepAliveHTTPClient(HTTPClient):
     ) -> None:
         self._timeouts = (connect_timeout_s, read_timeout_s)
         self._on_failure = on_failure
+        self.sent = 0
         self._authorizations: dict[tuple[str, str], str] = {}
 
     def create_session(self, host: str) -> Any:
@@ -138,6 +142,7 @@ class KeepAliveHTTPClient(HTTPClient):
             AnswerLost: It may have.
         """
         request = self._encoded(session, method, url, headers or {}, params, data, auth)
+        self.sent += 1
         try:
             status, answer = _exchanged(session, request, method == "head")
         except (NotSent, AnswerLost):
