@@ -23,7 +23,7 @@ from region_scheduler.config.settings import Settings
 from region_scheduler.domain.ids import RunId, task_id
 from region_scheduler.domain.instance import Role
 from region_scheduler.domain.lease import LeaseTimings
-from region_scheduler.domain.run import Region
+from region_scheduler.domain.region import Region
 from region_scheduler.domain.task import LockNeed, Task, TaskSpec
 from region_scheduler.domain.transitions import Stamp, unlock
 from region_scheduler.local import broker
