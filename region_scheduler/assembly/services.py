@@ -24,6 +24,7 @@ from region_scheduler.ports.records import (
     AdmissionStore,
     AnswerStore,
     AuditStore,
+    CalendarStore,
     ConflictStore,
     GraphStores,
     InstanceStore,
@@ -59,6 +60,7 @@ class Stores:
     answers: AnswerStore
     tenants: TenantStore
     pauses: PauseStore
+    calendars: CalendarStore
     schedules: ScheduleStore
     audit: AuditStore
 

@@ -12,6 +12,7 @@ from region_scheduler.cli import (
     INTERRUPTED,
     admissions,
     bench,
+    calendars,
     explaining,
     importing,
     inspect,
@@ -35,6 +36,7 @@ _GROUPS = (
     ("tasks", tasks.app),
     ("admissions", admissions.app),
     ("schedules", schedules.app),
+    ("calendars", calendars.app),
     ("resources", resources.app),
     ("bench", bench.app),
 )

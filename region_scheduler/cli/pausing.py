@@ -12,19 +12,22 @@ from region_scheduler.cli.output import Output
 from region_scheduler.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from region_scheduler.domain.pause import Scope
     from region_scheduler.ports.records import GraphStores
 
-_KINDS = "run, zone, tenant, region or everything"
+_KINDS = ("run", "zone", "tenant", "region", "everything")
+_CHOICE = f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
 _COLUMNS = ["kind", "name", "reason", "by", "until"]
 
-Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"What: {_KINDS}.")]
+Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"What: {_CHOICE}.")]
 Name = Annotated[str, typer.Argument(metavar="[NAME]", help="Which; not for everything.")]
 
 
 def pause(
     kind: Annotated[
-        str, typer.Argument(metavar="[KIND]", help=f"What: {_KINDS}. Without it: list pauses.")
+        str, typer.Argument(metavar="[KIND]", help=f"What: {_CHOICE}. Without it: list pauses.")
     ] = "",
     name: Name = "",
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who wait.")] = "",
@@ -45,7 +48,7 @@ def pause(
             _list(opened.graph, opened.clock.now(), Output(as_json))
             return
         end = instant_of(until, "--until") if until else None
-        scope = _scope(opened.graph, kind, name, tenant)
+        scope = scope_of(opened.graph, kind, name, tenant)
         made = pause_scope(opened.graph, opened.auditor, opened.clock, scope, reason, end)
     value = {"kind": scope.kind, "name": scope.name, "reason": made.reason, "until": made.until}
     end_text = f" until {made.until.isoformat()}" if made.until else ""
@@ -64,7 +67,7 @@ def unpause(
     from region_scheduler.operations.pauses import unpause as lift
 
     with session(state_dir) as opened:
-        scope = _scope(opened.graph, kind, name, tenant)
+        scope = scope_of(opened.graph, kind, name, tenant)
         lift(opened.graph, opened.settler, opened.auditor, scope)
     value = {"kind": scope.kind, "name": scope.name}
     Output(as_json).result(value, lambda: [f"{_title(kind, name)} goes on"])
@@ -101,8 +104,10 @@ def _list(graph: GraphStores, now: datetime, output: Output) -> None:
     output.items(rows, _COLUMNS, "nothing is paused")
 
 
-def _scope(graph: GraphStores, kind: str, name: str, tenant: str) -> Scope:
-    """Return what `kind` and `name` say; it exists.
+def scope_of(
+    graph: GraphStores, kind: str, name: str, tenant: str, kinds: Collection[str] = _KINDS
+) -> Scope:
+    """Return what `kind`, one of `kinds`, and `name` say; it exists.
 
     Raises:
         InvalidInput: There is no such kind, or a name is missing or too many.
@@ -112,8 +117,8 @@ def _scope(graph: GraphStores, kind: str, name: str, tenant: str) -> Scope:
     from region_scheduler.operations.runs import find_run
     from region_scheduler.operations.zones import find_zone
 
-    if kind not in set(ScopeKind):
-        raise InvalidInput(field="KIND", value=kind, expected=f"one of {_KINDS}")
+    if kind not in kinds:
+        raise InvalidInput(field="KIND", value=kind, expected=f"one of {', '.join(kinds)}")
     if (kind == ScopeKind.EVERYTHING) == bool(name):
         expected = "no name" if name else f"which {kind}"
         raise InvalidInput(field="NAME", value=name, expected=f"{kind} needs {expected}")

@@ -23,6 +23,8 @@ from region_scheduler.errors import InvalidInput
 
 _SECOND: Final = timedelta(seconds=1)
 _NONE: Final = timedelta(0)
+_DAY: Final = timedelta(days=1)
+"""No change of a zone's offset makes more of a difference."""
 _STEP: Final = timedelta(hours=6)
 """No zone has changed its offset twice within so short a time since the epoch."""
 _YEAR_MAX: Final = 9_990
@@ -81,6 +83,29 @@ class Timetable:
     def next_after(self, instant: datetime) -> datetime | None:
         """Return the first instant after `instant`; None if there is none any more."""
         return next(self.after(instant), None)
+
+    def lasting(self, begin: datetime, seconds: float) -> datetime:
+        """Return when that is over (UTC) which begins at an occurrence and lasts for so long.
+
+        Times of day last by the zone's clocks: eight hours from 22:00 end at 06:00 on any day. An
+        end that does not exist is the first instant after the gap; of two it is the first that
+        comes after the beginning. What follows elapsed time lasts for elapsed time.
+        """
+        length = timedelta(seconds=seconds)
+        if self.is_elapsed:
+            return begin + length
+        here = begin.astimezone(ZoneInfo(self.time_zone))
+        # Python adds to what the clock shows, and drops which of two passes it was in.
+        wall = (here + length).replace(fold=here.fold)
+        end = wall.astimezone(UTC)
+        if end.astimezone(here.tzinfo).replace(tzinfo=UTC) == wall.replace(tzinfo=UTC):
+            return end
+        early, late = (wall.replace(fold=fold).astimezone(UTC) for fold in (1, 0))
+        return _change_between(ZoneInfo(self.time_zone), early, late)
+
+    def earliest_not_over(self, now: datetime, seconds: float) -> datetime:
+        """Return an instant such that what began at it or before, lasting so long, is over."""
+        return now - timedelta(seconds=seconds) - (_NONE if self.is_elapsed else _DAY)
 
     def note_of(self, instant: datetime) -> str:
         """Return what is odd about an occurrence: shifted out of a gap, or within a repeat."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from region_scheduler.domain.calendar import opens_at, outlook
 from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.run import Run
@@ -29,8 +30,9 @@ class Reason:
     """One thing that keeps a task.
 
     Attributes:
-        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `not-before`, `paused`, `pool`,
-            `level`, `lock`, `resting`, `order`, `queued`, `running`, `person` or `ended`.
+        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `not-before`, `paused`, `freeze`,
+            `window`, `pool`, `level`, `lock`, `resting`, `order`, `queued`, `running`, `person` or
+            `ended`.
         text: For people.
     """
 
@@ -116,33 +118,46 @@ def _of_ready(
 ) -> Explanation:
     standing = graph.regions.standing(task.region, [task.tenant])
     slots = sum(worker.capacity.get(task.spec.pool, 0) for worker in standing.workers)
-    reasons = [*_of_region(standing, task, now)]
-    wait_s = _wait_s(task, now)
-    if wait_s:
-        reasons.append(Reason("not-before", f"it may not start before {task.spec.not_before}"))
+    depends = [*_of_region(standing, task, now)]
     if not slots:
         told = f"no live worker of {task.region} serves pool {task.spec.pool}"
-        reasons.append(Reason("pool", told))
+        depends.append(Reason("pool", told))
     level = standing.levels[task.tenant]
     most = level.in_flight_max if level is not None else None
     mine = standing.in_flight.by_tenant.get(task.tenant, 0)
     if most is not None and mine >= most:
         told = f"tenant {task.tenant} has {mine} tasks in flight here; its level allows {most}"
-        reasons.append(Reason("level", told))
-    reasons += _of_locks(graph, task)
+        depends.append(Reason("level", told))
+    depends += _of_locks(graph, task)
+    waits = [*_of_calendars(standing, task, now), *_of_not_before(task, now)]
+    opens = opens_at(standing.calendars, _scopes(task), max(now, task.spec.not_before or now))
     place = backlog.place(task.id) if backlog is not None else None
-    depends = len(reasons) > bool(wait_s)
-    if place is not None:
-        reasons += _of_place(place, standing.in_flight.total, slots, now)
-    starts_in_s = None if depends else _starts_in(task, place, slots)
-    return Explanation(
-        task, tuple(reasons), None if starts_in_s is None else max(starts_in_s, wait_s)
+    order = [] if place is None else _of_place(place, standing.in_flight.total, slots, now)
+    starts_in_s = None if depends or opens is None else _starts_in(task, place, slots)
+    if starts_in_s is not None and opens is not None:
+        starts_in_s = max(starts_in_s, (opens - now).total_seconds())
+    return Explanation(task, (*waits, *depends, *order), starts_in_s)
+
+
+def _of_not_before(task: Task, now: datetime) -> Iterator[Reason]:
+    if task.spec.not_before is not None and now < task.spec.not_before:
+        yield Reason("not-before", f"it may not start before {task.spec.not_before}")
+
+
+def _scopes(task: Task) -> tuple[Scope, ...]:
+    return (
+        EVERYTHING,
+        Scope(ScopeKind.REGION, task.region),
+        Scope(ScopeKind.TENANT, task.tenant),
+        Scope(ScopeKind.ZONE, task.zone),
+        Scope(ScopeKind.RUN, task.run),
     )
 
 
-def _wait_s(task: Task, now: datetime) -> float:
-    until = task.spec.not_before
-    return 0.0 if until is None else max(0.0, (until - now).total_seconds())
+def _of_calendars(standing: Standing, task: Task, now: datetime) -> Iterator[Reason]:
+    scopes = _scopes(task)
+    mine = [calendar for calendar in standing.calendars if calendar.scope in scopes]
+    yield from (Reason(one.kind, one.text) for one in outlook(mine, now).shut)
 
 
 def _of_region(standing: Standing, task: Task, now: datetime) -> Iterator[Reason]:
@@ -153,14 +168,7 @@ def _of_region(standing: Standing, task: Task, now: datetime) -> Iterator[Reason
         why = f": {region.reason}" if region.reason else ""
         yield Reason("region", f"region {task.region} is {region.status}{why}")
     closed = closed_at(standing.pauses, now)
-    scopes = (
-        EVERYTHING,
-        Scope(ScopeKind.REGION, task.region),
-        Scope(ScopeKind.TENANT, task.tenant),
-        Scope(ScopeKind.ZONE, task.zone),
-        Scope(ScopeKind.RUN, task.run),
-    )
-    for scope in scopes:
+    for scope in _scopes(task):
         is_passed = scope.kind is ScopeKind.RUN and task.passport == closed.passports.get(task.run)
         if (why := closed.why([scope])) and not is_passed:
             yield Reason("paused", why)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from region_scheduler.domain.admission import Admission, AdmissionSummary
+from region_scheduler.domain.calendar import Calendar
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
@@ -77,6 +78,8 @@ class Standing:
     Attributes:
         region: None if there is no such region.
         pauses: Those that were not lifted, of all scopes.
+        calendars: Those that were not removed, of all scopes.
+        zone_runs: The unended runs of each zone that a pause or a calendar names.
         in_flight: What is claimed or running there.
         members: Its unfenced instances.
         levels: Of the tenants asked for; None for one without a document.
@@ -84,6 +87,8 @@ class Standing:
 
     region: Region | None
     pauses: Sequence[Pause]
+    calendars: Sequence[Calendar]
+    zone_runs: Mapping[str, Sequence[RunId]]
     in_flight: InFlight
     members: Sequence[Instance]
     levels: Mapping[str, Level | None]
@@ -242,6 +247,14 @@ class PauseStore(Documents[Pause], Protocol):
         ...
 
 
+class CalendarStore(Documents[Calendar], Protocol):
+    """Freezes and windows, removed ones too."""
+
+    def on(self) -> Deciding[list[Calendar]]:
+        """Return the calendars that were not removed."""
+        ...
+
+
 class ScheduleStore(Documents[Schedule], Protocol):
     """Schedules, deleted ones too while their key is kept."""
 
@@ -347,6 +360,11 @@ class GraphStores(Protocol):
     @property
     def pauses(self) -> PauseStore:
         """Where nothing new is promoted."""
+        ...
+
+    @property
+    def calendars(self) -> CalendarStore:
+        """When something may be promoted."""
         ...
 
     @property

@@ -176,7 +176,7 @@ class Batcher:
             for name, share in shares(claimants, mine.room.total).items()
         }
         limit, pools = self._settings.scan_limit, mine.room.pools
-        eligible = self._eligible(closed, mine)
+        eligible = _eligible(standing, closed, mine)
         insistent = self._insistent()
         seen: dict[TaskId, BacklogRow] = {}
         while True:
@@ -218,17 +218,6 @@ class Batcher:
         known = {name: level or default for name, level in standing.levels.items()}
         return {**known, **levels_of(self._graph.tenants, late, default)}
 
-    def _eligible(self, closed: Closed, mine: Part) -> Eligible:
-        runs = {RunId(name) for name in closed.names(ScopeKind.RUN)}
-        of_zones = {
-            run.id
-            for zone in closed.names(ScopeKind.ZONE)
-            for run in self._graph.runs.of_zone(zone)
-        }
-        # A step lets a wave of a paused run pass; what else closes the run it does not open.
-        passports = {closed.passports[run] for run in runs - of_zones}
-        return Eligible(None, frozenset(runs | of_zones), frozenset(passports), mine.buckets)
-
     def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
         names = sorted({name for row in rows for name in row.locks})
         slots: dict[str, list[Slot]] = {name: [] for name in names}
@@ -239,3 +228,12 @@ class Batcher:
 
     def _now_s(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _eligible(standing: Standing, closed: Closed, mine: Part) -> Eligible:
+    runs = {RunId(name) for name in closed.names(ScopeKind.RUN)}
+    zones = closed.names(ScopeKind.ZONE)
+    of_zones = {run for zone in zones for run in standing.zone_runs.get(zone, ())}
+    # A step lets a wave of a paused run pass; what else closes the run it does not open.
+    passports = {closed.passports[run] for run in runs - of_zones}
+    return Eligible(None, frozenset(runs | of_zones), frozenset(passports), mine.buckets)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from region_scheduler.commit.gate import Change, Fate, commit
+from region_scheduler.domain.calendar import Calendar, outlook, shut_too
 from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.lease import LeaseTimings
-from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
+from region_scheduler.domain.pause import EVERYTHING, Closed, Scope, ScopeKind, closed_at
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
@@ -17,7 +18,7 @@ from region_scheduler.errors import LostRace
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
-from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.records import GraphStores, Standing
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.resources.assign import (
     Assignment,
@@ -84,6 +85,8 @@ class Scheduler:
         self._chance = chance
         self._owner = Owner(settings.ownership, keeper.instance.id, graph, backlog)
         self._batcher = Batcher(settings, graph, backlog, metadata, timings, clock)
+        self._calendars: Sequence[Calendar] = ()
+        self._outlook = outlook((), clock.now())
 
     def notice(self) -> None:
         """Say that a task may have become ready; returns at once, from any thread."""
@@ -103,7 +106,7 @@ class Scheduler:
         region = standing.region
         if region is None or region.status is not RegionStatus.ACTIVE:
             return Promoted(slow)
-        closed = closed_at(standing.pauses, self._clock.now())
+        closed = self._closed(standing)
         if closed.why([EVERYTHING, Scope(ScopeKind.REGION, region.id)]):
             return Promoted(slow)
         if not self._owner.may_promote(region):
@@ -124,6 +127,13 @@ class Scheduler:
         self._batcher.note([*claimed, *losers])
         self._record(losers, lost)
         return Promoted(self._next_wait(), tuple(t.id for t in dispatched), len(losers), len(lost))
+
+    def _closed(self, standing: Standing) -> Closed:
+        """Return where nothing is promoted now; calendars are looked at anew when they change."""
+        now = self._clock.now()
+        if standing.calendars != self._calendars or not self._outlook.holds_at(now):
+            self._calendars, self._outlook = standing.calendars, outlook(standing.calendars, now)
+        return shut_too(closed_at(standing.pauses, now), self._outlook.shut)
 
     def _claim(
         self, rows: Sequence[BacklogRow]

@@ -23,6 +23,7 @@ from region_scheduler.drivers.arango.records import (
     ArangoAdmissions,
     ArangoAnswers,
     ArangoAudit,
+    ArangoCalendars,
     ArangoConflicts,
     ArangoInstances,
     ArangoPauses,
@@ -103,6 +104,7 @@ class ArangoGraph:
         self.answers = ArangoAnswers(db, queries)
         self.tenants = ArangoTenants(db, queries)
         self.pauses = ArangoPauses(db, queries)
+        self.calendars = ArangoCalendars(db, queries)
         self.schedules = ArangoSchedules(db, queries)
         self.audit = ArangoAudit(db, queries)
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from arango.database import StandardDatabase
 
 from region_scheduler.domain.admission import Admission, AdmissionSummary
+from region_scheduler.domain.calendar import Calendar
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
@@ -88,17 +89,21 @@ class ArangoRegions(ArangoDocuments[Region]):
     def __init__(self, db: StandardDatabase, queries: Queries) -> None:
         super().__init__(db, queries, Codec(Region, "regions"))
         self._pauses = Codec(Pause, "pauses")
+        self._calendars = Codec(Calendar, "calendars")
         self._instances = Codec(Instance, "instances")
         self._tenants = Codec(Tenant, "tenants")
 
     def standing(self, region: str, tenants: Sequence[str]) -> Standing:
         """Return how `region` stands, and the levels of `tenants`."""
         keys = [tenant_key(name) for name in tenants]
-        (seen,) = self._queries.rows("region_standing", region=region, tenants=keys)
+        question = "region_standing"
+        (seen,) = self._queries.rows(question, region=region, tenants=keys, states=_UNENDED)
         known = {tenant.name: tenant.level for tenant in self._tenants.all_decoded(seen["tenants"])}
         return Standing(
             region=self._codec.decoded(seen["region"]) if seen["region"] else None,
             pauses=self._pauses.all_decoded(seen["pauses"]),
+            calendars=self._calendars.all_decoded(seen["calendars"]),
+            zone_runs={r["zone"]: [RunId(id_) for id_ in r["runs"]] for r in seen["zone_runs"]},
             in_flight=InFlight({(r["tenant"], r["pool"]): r["count"] for r in seen["in_flight"]}),
             members=self._instances.all_decoded(seen["members"]),
             levels={name: known.get(name) for name in tenants},
@@ -213,6 +218,17 @@ class ArangoPauses(ArangoDocuments[Pause]):
     def on(self) -> list[Pause]:
         """Return the pauses that were not lifted."""
         return self.listed("pauses_on")
+
+
+class ArangoCalendars(ArangoDocuments[Calendar]):
+    """Freezes and windows, removed ones too."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Calendar, "calendars"))
+
+    def on(self) -> list[Calendar]:
+        """Return the calendars that were not removed."""
+        return self.listed("calendars_on")
 
 
 class ArangoSchedules(ArangoDocuments[Schedule]):

@@ -42,6 +42,7 @@ INDEXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "answers": (("task",),),
     "tenants": (),
     "pauses": (("is_on",),),
+    "calendars": (("is_on",),),
     "schedules": (("home_region", "next_at"),),
     "audit": (("at",),),
     _SCHEMA: (),

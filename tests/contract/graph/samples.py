@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from region_scheduler.domain.admission import Admission, Plan, admission_key
+from region_scheduler.domain.calendar import Calendar, CalendarKind, calendar_key
 from region_scheduler.domain.ids import (
     ClaimId,
     Incarnation,
@@ -170,6 +171,20 @@ def a_pause(kind: ScopeKind = ScopeKind.RUN, name: str = "run1", **more: Any) ->
     return Pause(id=scope.key, scope=scope, **{**given, **more})
 
 
+def a_calendar(name: str = TEXT, **more: Any) -> Calendar:
+    scope = Scope(ScopeKind.REGION, "eu")
+    given: dict[str, Any] = {
+        "kind": CalendarKind.WINDOW,
+        "scope": scope,
+        "title": "eu",
+        "reason": TEXT,
+        "by": "operator:anna",
+        "at": AT,
+    }
+    made = {**given, **more}
+    return Calendar(id=calendar_key(made["scope"], name), name=name, **made)
+
+
 def a_tenant(name: str = TEXT, **more: Any) -> Tenant:
     given: dict[str, Any] = {
         "level": Level("gold", 2.5, 3, 40),
@@ -194,6 +209,9 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "answers": an_answer,
     "tenants": a_tenant,
     "pauses": lambda: a_pause(number=3, until=AT),
+    "calendars": lambda: a_calendar(
+        begin=AT, end=AT, timetable=a_schedule().timetable, lasts_s=3.5
+    ),
     "schedules": lambda: a_schedule(
         waiting=(AT,),
         firings=(Firing(nominal_at=AT, run=RunId("run1")),),

@@ -19,6 +19,7 @@ from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.drivers.arango.query import question
 from region_scheduler.ports import records, tasks
 from tests.contract.graph.samples import (
+    a_calendar,
     a_conflict,
     a_pause,
     a_run,
@@ -49,6 +50,7 @@ PORTS: dict[str, type] = {
     "answers": records.AnswerStore,
     "tenants": records.TenantStore,
     "pauses": records.PauseStore,
+    "calendars": records.CalendarStore,
     "schedules": records.ScheduleStore,
     "audit": records.AuditStore,
 }
@@ -99,6 +101,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("answers", "for_tasks"): lambda s: s.for_tasks([ID["a"]]),
     ("tenants", "all"): lambda s: s.all(),
     ("pauses", "on"): lambda s: s.on(),
+    ("calendars", "on"): lambda s: s.on(),
     ("schedules", "all"): lambda s: s.all(),
     ("schedules", "open"): lambda s: s.open(AT),
     ("schedules", "next_at"): lambda s: s.next_at("eu", AT - timedelta(seconds=1)),
@@ -133,6 +136,7 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "answers", [an_answer(task=ID["a"])])
     put(graph, "tenants", [a_tenant()])
     put(graph, "pauses", [a_pause()])
+    put(graph, "calendars", [a_calendar()])
     put(graph, "schedules", [a_schedule()])
     put(graph, "audit", [an_entry()])
 
@@ -193,7 +197,7 @@ QUERIES = sorted(
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_names_only_states_that_there_are(name: str) -> None:
     quoted = set(re.findall(r'"([^"]*)"', question(name).text))
-    others = {"", "/", ":", "bfs", "global", "accepted"}
+    others = {"", "/", ":", "bfs", "global", "accepted", "zone"}
 
     assert quoted - others <= {state.value for state in TaskState}
 

@@ -11,12 +11,28 @@ import pytest
 from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
+from region_scheduler.domain.pause import Scope, ScopeKind
 from region_scheduler.domain.region import Region
-from region_scheduler.domain.states import ACTIVE, CLAIMABLE, HELD, SATISFYING, TaskState
+from region_scheduler.domain.states import (
+    ACTIVE,
+    CLAIMABLE,
+    HELD,
+    SATISFYING,
+    RunState,
+    TaskState,
+)
 from region_scheduler.domain.task import Task
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.ports.tasks import Related
-from tests.contract.graph.samples import a_pause, a_tenant, an_instance, put, put_graph
+from tests.contract.graph.samples import (
+    a_calendar,
+    a_pause,
+    a_run,
+    a_tenant,
+    an_instance,
+    put,
+    put_graph,
+)
 from tests.unit.domain.samples import AT, RUN, SCHEDULER, WORKER, a_spec, a_task
 
 S = TaskState
@@ -184,16 +200,26 @@ def test_how_a_region_stands_is_seen_in_one_look(graph: ArangoGraph) -> None:
         ],
     )
     (on, _) = put(graph, "pauses", [a_pause(), a_pause(name="other", is_on=False)])
+    zone_pause = a_pause(ScopeKind.ZONE, "z1")
+    (lifted,) = put(graph, "pauses", [replace(zone_pause, is_on=False)])
+    frozen = a_calendar("f", scope=Scope(ScopeKind.ZONE, "z2"))
+    (kept, _) = put(graph, "calendars", [frozen, a_calendar("gone", is_on=False)])
+    put(graph, "runs", [a_run("r1", zone="z1"), a_run("r2", zone="z2")])
+    put(graph, "runs", [a_run("r3", zone="z2", state=RunState.DONE), a_run("r4", zone="")])
     (gold,) = put(graph, "tenants", [a_tenant("acme")])
 
     standing = graph.regions.standing("eu", ["acme", "nobody"])
 
     assert standing.region == eu
     assert standing.pauses == [on]
+    assert standing.calendars == [kept]
+    assert standing.zone_runs == {"z2": ["r2"]}
     assert standing.members == [scheduler, worker]
     assert (standing.schedulers, standing.workers) == ([scheduler], [worker])
     assert standing.levels == {"acme": gold.level, "nobody": None}
     assert graph.regions.standing("nowhere", []).region is None
+    graph.pauses.write([(lifted, replace(lifted, is_on=True))])
+    assert graph.regions.standing("eu", []).zone_runs == {"z1": ["r1"], "z2": ["r2"]}
 
 
 def test_in_flight_counts_by_tenant_pool_and_region(graph: ArangoGraph) -> None:

@@ -45,7 +45,7 @@ def test_help_names_every_command_at_once(tmp_path: Path) -> None:
     assert ended.returncode == 0
     commands = (
         "demo up serve worker submit watch resume doctor rebuild-backlog bench zones runs tasks"
-        " admissions schedules config"
+        " admissions schedules calendars config"
     ).split()
     assert [name for name in commands if f"\n  {name} " not in ended.stdout] == []
     assert min(times) < 1.0  # 0.15 s on a machine that does nothing else
@@ -139,6 +139,18 @@ def test_a_preview_tells_the_times_and_what_is_odd_about_them(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_preview_of_nights_tells_how_long_each_really_is(tmp_path: Path) -> None:
+    night = ("0 22 * * *", "--for", "8h", "--tz", "Europe/Berlin", "--next", "2")
+
+    seen = as_json("calendars", "preview", *night, "--after", "2027-03-27T12:00Z", cwd=tmp_path)
+
+    assert [(one["end"], one["hours"]) for one in seen["items"]] == [
+        ("2027-03-28T06:00:00+02:00", 7.0),
+        ("2027-03-29T06:00:00+02:00", 8.0),
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
 BAD = [
     (["zones", "show", "aws-nothing"], 2, "zone type 'aws-nothing' does not exist"),
     (["zones", "order", "aws-soc2", "--regions", "eu_west"], 2, "eu_west"),
@@ -170,6 +182,8 @@ BAD = [
     (["tasks", "list", "r", "--state", ","], 2, "--state: ','"),
     (["watch", ""], 2, "command line: ''"),
     (["schedules", "preview", "61 * * * *"], 2, "bad minute"),
+    (["calendars", "preview", "0 22 * * *", "--for", "8"], 2, "like 8h"),
+    (["calendars", "preview", "* * * * *", "--for", "1h"], 2, "never ends"),
     (["schedules", "preview", "@daily"], 2, "five fields"),
     (["schedules", "preview", "0 0 31 2 *"], 2, "bad day-of-month"),
     (["schedules", "preview", "* * * * *", "--tz", "Mars/Olympus"], 2, "IANA"),

@@ -96,6 +96,30 @@ def test_the_doctor_finds_everything_well(running: RunningStack) -> None:
     } <= {row["subject"] for row in found["items"]}
 
 
+def test_a_freeze_holds_a_run_back_until_it_is_removed(
+    running: RunningStack, tmp_path: Path
+) -> None:
+    graph = write_graph(tmp_path / "frozen.json", ["a"], [], 0.0)
+    made = running.json(
+        "calendars", "set", "freeze", "night", "tenant", "chilly", "--reason", "users sleep",
+        "--until", "2099-01-01T00:00Z",
+    )  # fmt: skip
+    assert (made["state"], made["which"]) == ("in force", "chilly")
+    run = running.json("submit", "--graph", str(graph), "--simulate", "--tenant", "chilly")["run"]
+
+    def kept_by() -> list[str]:
+        return [one["kind"] for one in running.json("explain", f"{run}/a")["reasons"]]
+
+    eventually(lambda: "freeze" in kept_by(), 30)
+    assert running.json("calendars", "show", "night", "tenant", "chilly")["next"][0]["end"]
+    assert running.run("calendars", "show", "night", "tenant", "acme").returncode == 4
+    assert [one["name"] for one in running.json("calendars", "list")["items"]] == ["night"]
+    running.json("calendars", "remove", "night", "tenant", "chilly")
+
+    assert running.json("watch", run)["items"][0]["state"] == "done"
+    assert running.json("calendars", "list")["items"] == []
+
+
 def test_a_schedule_fires_each_time_once_though_three_regions_look(
     running: RunningStack, tmp_path: Path
 ) -> None:
