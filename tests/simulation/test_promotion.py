@@ -130,3 +130,32 @@ def test_a_tenant_that_comes_late_gets_its_floor_with_the_next_free_slots(tmp_pa
     scheduler.tick()
 
     assert in_flight(world) == {"big": 5, "small": 1}
+
+
+def test_the_levels_share_a_region_that_is_full_by_their_weights(tmp_path: Path) -> None:
+    """Trial, standard and premium, 1:4:16; the long run is tests/unit/scheduling/test_fairness."""
+    levels = {name: LEVELS[name] for name in ("trial", "standard", "premium")}
+    world = World(tmp_path, (HOME,), slots=42)
+    graph_of(world).tenants.insert(
+        [Tenant(id=tenant_key(n), name=n, level=one, created_at=AT) for n, one in levels.items()]
+    )
+    scheduler = scheduler_of(world, look_ahead=0)
+    for name, count in (("trial", 20), ("standard", 60), ("premium", 200)):
+        tasks = [spec(f"t{n:03}") for n in range(count)]
+        admit(world, a_plan(tasks, tenant=name), key=name)
+    scheduler.tick()
+    worked = 0
+    while worked < 210:
+        for _ in range(6):
+            assert home(world).workers[0].work()
+            worked += 1
+        world.renew()
+        scheduler.notice()
+        scheduler.tick()
+        assert in_flight(world) == {"trial": 2, "standard": 8, "premium": 32}
+    tasks_done = graph_of(world).tasks.read([effect.task for effect in world.log.effects])
+    done = Counter(task.tenant for task in tasks_done if task is not None)
+
+    total = sum(level.weight for level in levels.values())
+    wanted = {n: pytest.approx(worked * one.weight / total, rel=0.05) for n, one in levels.items()}
+    assert done == wanted
