@@ -1,11 +1,9 @@
 """The cluster manager role: admissions of dead submitters are finished by a live one.
 
-Every serving process of every region carries it; one of them leads. The leader is a function of the
-leases, read at the store's leader: no election, and no document that could name a dead one. It is
-the first by name of those whose lease is not over, so that the next one leads as soon as
-observers have fenced it. Two may believe to lead for a while, one of them paused or cut off: an
-admission is taken over by a write on the revision read, one epoch higher, and only from the dead
-instance that was seen, so each is won by one of them.
+Every serving process of every region carries it; one of them leads (`membership.leader`). Two may
+believe to lead for a while, one of them paused or cut off: an admission is taken over by a write on
+the revision read, one epoch higher, and only from the dead instance that was seen, so each is won
+by one of them.
 
 How far a take-over has come stands in the admissions themselves: whoever leads next goes on there.
 """
@@ -21,11 +19,11 @@ from region_scheduler.domain.admission import (
     taken_over,
 )
 from region_scheduler.domain.ids import Incarnation
-from region_scheduler.domain.instance import Role
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import Run
 from region_scheduler.errors import BrokenInvariant, RegionSchedulerError
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.membership.leader import leads
 from region_scheduler.membership.observer import Observer
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
@@ -85,7 +83,7 @@ class ClusterManager:
         open_ = self._graph.admissions.unfinished()
         others = sorted({a.instance for a in open_} - {self._keeper.instance.id})
         dead = self._dead(others)
-        if dead and not self._leads():
+        if dead and not leads(self._keeper.instance.id, self._graph.instances.unfenced()):
             dead = set()
         return [a for a in open_ if a.instance in dead or a.instance not in others]
 
@@ -96,14 +94,6 @@ class ClusterManager:
         absent = [id_ for id_, i in zip(ids, found, strict=True) if i is None]
         now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
         return fenced | set(self._observer.gone(absent, now, unbroken_since))
-
-    def _leads(self) -> bool:
-        managers = [
-            instance.id
-            for instance in self._graph.instances.unfenced()
-            if Role.CLUSTER_MANAGER in instance.roles
-        ]
-        return min(managers, default="") == self._keeper.instance.id
 
     def _own(self, found: AdmissionSummary) -> Admission | None:
         """Take an admission over unless it is ours; None if somebody else was faster."""

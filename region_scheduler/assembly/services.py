@@ -38,6 +38,7 @@ from region_scheduler.ports.records import (
 )
 from region_scheduler.ports.tasks import TaskStore
 from region_scheduler.ports.time import Chance, Clock, Ids
+from region_scheduler.regions.failover import Failover
 from region_scheduler.resources.sweep import ResourceManager
 from region_scheduler.scheduling.mend import Mender
 from region_scheduler.scheduling.reconcile import Reconciler
@@ -111,6 +112,7 @@ class Services:
     cluster_manager: ClusterManager
     intake: Intake
     timekeeper: Timekeeper
+    failover: Failover
 
 
 def lease_keeper(
@@ -150,6 +152,8 @@ def region_services(
     timings: LeaseTimings,
     keeper: LeaseKeeper,
     limits: Limits = LIMITS,
+    *,
+    is_failover_automatic: bool = True,
 ) -> Services:
     """Return every role of one region on `ports`, under one lease."""
     graph, clock, region = ports.graph, ports.clock, settings.region
@@ -178,4 +182,5 @@ def region_services(
         cluster_manager=ClusterManager(graph, saga, keeper, timings, clock),
         intake=submits,
         timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
+        failover=Failover(region, is_failover_automatic, graph, keeper, settles, timings, clock),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from region_scheduler.domain.tenant import LEVELS
 from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.time import Clock
+from region_scheduler.regions.failover import FailedOver, Failover
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.service import Part
 from region_scheduler.scheduling.settings import SchedulerSettings
@@ -67,7 +68,12 @@ def serve_region(
     instance = new_instance(settings, "serve", ROLES, ports.clock, ports.ids, url=url)
     keeper = lease_keeper(ports, instance, settings.lease, on_fenced=partial(_tell, on_fenced))
     services = region_services(
-        ports, _scheduling(settings), settings.lease, keeper, settings.limits
+        ports,
+        _scheduling(settings),
+        settings.lease,
+        keeper,
+        settings.limits,
+        is_failover_automatic=settings.failover.is_automatic,
     )
     scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
 
@@ -135,7 +141,34 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         Loop("mender", mend),
         Loop("resource-manager", watch),
         Loop("cluster-manager", finish_admissions),
+        _failover_loop(services.failover, watch_every_s),
     ]
+
+
+def _failover_loop(failover: Failover, every_s: float) -> Loop:
+    waiting: Mapping[str, int] = {}
+
+    def fail_over() -> float:
+        nonlocal waiting
+        seen = failover.tick()
+        _tell_failover(seen, waiting)
+        waiting = seen.waiting
+        return every_s
+
+    return Loop("failover", fail_over)
+
+
+def _tell_failover(seen: FailedOver, waited: Mapping[str, int]) -> None:
+    """Log what the failover did, and how many tasks wait for a region if that has changed."""
+    for region in seen.failed:
+        log.error("region given up: no process of it has a lease", down=region)
+    for region in seen.returned:
+        log.info("region takes work again", region=region)
+    for (source, to), count in seen.moved.items():
+        log.info("tasks moved", source=source, to=to, count=count)
+    for region, count in seen.waiting.items():
+        if waited.get(region) != count:
+            log.error("tasks wait for a region", down=region, count=count)
 
 
 def _listener(settings: Settings, on_wake: Callable[[], None]) -> Part:

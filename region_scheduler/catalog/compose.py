@@ -57,9 +57,10 @@ def expand(
     """Return the graph of one zone, ready to be admitted: named like it, and naming its key.
 
     A per-region step becomes one task a target region, `id@region`, pinned to the scheduler region
-    that serves it. A step that runs once is not pinned: it starts in the home region and may go to
-    every region of the zone. It waits for all regions of a per-region step before it; a per-region
-    step waits for the same region of one before it.
+    that serves it: it leaves that only if the region is lost or evacuated. A step that runs once is
+    not pinned: it starts in the home region and may go to every region of the zone. It waits for
+    all regions of a per-region step before it; a per-region step waits for the same region of one
+    before it.
 
     Args:
         type_name: Which zone type.
@@ -208,7 +209,7 @@ def _spec(
         inputs=runner_inputs(step, zone.facts(step, region), before, cap_s),
         step=step.id,
         region=runs_in,
-        allowed_regions=(runs_in,) if region else zone.allowed,
+        allowed_regions=zone.allowed,
         is_pinned=bool(region),
         target_region=region,
         locks=lock_needs(step, place),

@@ -18,6 +18,7 @@ from region_scheduler.cli import (
     inspect,
     pausing,
     processes,
+    regions,
     resources,
     runs,
     schedules,
@@ -37,6 +38,7 @@ _GROUPS = (
     ("admissions", admissions.app),
     ("schedules", schedules.app),
     ("calendars", calendars.app),
+    ("regions", regions.app),
     ("resources", resources.app),
     ("bench", bench.app),
 )

@@ -40,7 +40,7 @@ class Hints:
 def program() -> list[str]:
     """Return how this program was called, shortened where PATH leads to it."""
     called = Path(sys.argv[0])
-    if called.name == "__main__.py":
+    if called.parts[-2:] == ("region_scheduler", "__main__.py"):
         return [sys.executable, "-m", "region_scheduler"]
     found = shutil.which(_NAME)
     if called.name != _NAME or (found and os.path.realpath(found) == os.path.realpath(called)):

@@ -101,6 +101,18 @@ class Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
+class Failover:
+    """What happens to a region of which no process has a lease.
+
+    Attributes:
+        is_automatic: It is given up and its work moves where residency allows, and it returns by
+            itself; else only operators do so.
+    """
+
+    is_automatic: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Tenants:
     """What holds for tenants that have no document of their own.
 
@@ -167,6 +179,7 @@ class Settings(BaseModel):
     broker: Broker = Broker()
     http: Http = Http()
     scheduler: Scheduler = Scheduler()
+    failover: Failover = Failover()
     tenants: Tenants = Tenants()
     worker: Worker = Worker()
     limits: Limits = LIMITS

@@ -92,7 +92,7 @@ class TaskSpec:
         step: The catalogue step it came from, without a region; empty for a submitted graph.
         region: Where it is to run first.
         allowed_regions: Where residency lets it go; contains `region`.
-        is_pinned: Whether it must stay in `region`.
+        is_pinned: Whether it stays in `region` while that lives and is not evacuated.
         target_region: The cloud region that the step works on; may be empty.
         pool: Queue pool within the region.
         locks: Scarce things that it holds while it runs.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from region_scheduler.domain.ids import Incarnation, RunId, TaskId
+from region_scheduler.domain.relocation import Site
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Json, Task
 from region_scheduler.ports.consistency import Deciding, Suggesting
@@ -71,6 +72,19 @@ def _summed(parts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
     return dict(sums)
 
 
+@dataclass(frozen=True, slots=True)
+class Unheld:
+    """What has to leave a region.
+
+    Attributes:
+        tasks: Those that another region may and can take, those that could run first.
+        stuck: How many of unended runs there are besides, which no other region may and can take.
+    """
+
+    tasks: Sequence[Task]
+    stuck: int
+
+
 class TaskStore(Documents[Task], Protocol):
     """Tasks of all regions. Lists come lowest id first unless they say more."""
 
@@ -109,6 +123,20 @@ class TaskStore(Documents[Task], Protocol):
 
     def held_by(self, holders: Sequence[Incarnation]) -> Deciding[list[Task]]:
         """Return the claimed and running tasks, of any region, that `holders` hold."""
+        ...
+
+    def unheld(self, region: str, sites: Sequence[Site], limit: int) -> Deciding[Unheld]:
+        """Return what is in `region`, has not ended and is held by nobody.
+
+        Args:
+            region: Where it is.
+            sites: Where it may go, if it is allowed and its pool is served there.
+            limit: How many tasks at most.
+        """
+        ...
+
+    def load(self) -> Suggesting[Mapping[str, int]]:
+        """Count the ready, doubtful, claimed and running tasks of each region that has some."""
         ...
 
     def state_counts(self, run: RunId) -> Deciding[Mapping[TaskState, int]]:

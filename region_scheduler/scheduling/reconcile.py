@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from region_scheduler.commit.gate import Change, commit
+from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.run import Run, Zone, cancelling, zone_freed
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import Task
@@ -36,7 +37,8 @@ class Reconciler:
     """Scans published runs; the guarantee behind unlock, answers, cancels, run ends and zones.
 
     Args:
-        region: Runs at home here are scanned at every call, the others at every fifth.
+        region: Runs at home here, or in a region that is down, are scanned at every call, the
+            others at every fifth.
         graph: The graph store.
         keeper: This process's lease.
         settler: The same code as on the fast path.
@@ -72,7 +74,8 @@ class Reconciler:
         self._scan += 1
         runs = self._within_deadline(self._graph.runs.unended())
         is_wide = self._scan % self._FOREIGN_EVERY == 0
-        mine = [run for run in runs if is_wide or run.home_region == self._region]
+        homes = self._homes()
+        mine = [run for run in runs if is_wide or run.home_region in homes]
         self._pass_zones(runs)
         unlocked: list[Task] = []
         answered: list[Task] = []
@@ -92,6 +95,10 @@ class Reconciler:
             if finished is not None:
                 over.append(finished)
         return Reconciled(tuple(unlocked), tuple(answered), tuple(over))
+
+    def _homes(self) -> set[str]:
+        regions = self._graph.regions.all()
+        return {self._region, *(r.id for r in regions if r.status is RegionStatus.DOWN)}
 
     def _within_deadline(self, unended: Sequence[Run]) -> list[Run]:
         """Return the runs as they are once those are being cancelled that have taken too long."""

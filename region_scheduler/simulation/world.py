@@ -169,6 +169,7 @@ class World:
         self.log = EffectLog()
         self.woken: set[str] = set()
         self.is_waking = True
+        self.lost: set[str] = set()
         self._directory = directory
         self._hook = hook
         self._slots = slots
@@ -228,6 +229,24 @@ class World:
         region.workers[region.workers.index(dead)] = worker
         region.broker.return_unacknowledged()
 
+    def lose_region(self, name: str) -> None:
+        """Let every process of a region die, and all that its broker held be gone."""
+        self.lost.add(name)
+        self.regions[name].broker.lose_all()
+
+    def regain_region(self, name: str) -> None:
+        """Start the processes of a lost region anew: other incarnations, the same files."""
+        region = self.regions[name]
+        self.lost.discard(name)
+        self.restart(region)
+        for worker in list(region.workers):
+            self.replace_worker(region, worker)
+
+    @property
+    def living(self) -> list[SimulatedRegion]:
+        """The regions that are not lost."""
+        return [region for name, region in self.regions.items() if name not in self.lost]
+
     def lose_stores(self) -> None:
         """Delete the relational store of every region; processes still have the files open."""
         for file in self._directory.glob("*.db*"):
@@ -235,13 +254,13 @@ class World:
 
     def renew(self) -> None:
         """Let every process beat."""
-        for region in self.regions.values():
+        for region in self.living:
             self.perform(region, region.services.keeper.renew)
         self.renew_workers()
 
     def renew_workers(self) -> None:
         """Let every worker beat."""
-        for region in self.regions.values():
+        for region in self.living:
             for worker in list(region.workers):
                 self.perform(region, worker.keeper.renew, worker)
 
@@ -249,23 +268,24 @@ class World:
         """Run woken schedulers and workers until nothing moves; return the attempts handled."""
         handled = 0
         while True:
-            woken, self.woken = sorted(self.woken), set()
+            woken, self.woken = sorted(self.woken - self.lost), set()
             for name in woken:
                 region = self.regions[name]
                 self.perform(region, region.services.scheduler.tick)
-            done = sum(self._work(region) for region in self.regions.values())
+            done = sum(self._work(region) for region in self.living)
             handled += done
             if not done and not self.woken:
                 return handled
 
     def slow_path(self) -> None:
         """Run every region's slow loops once."""
-        for region in self.regions.values():
+        for region in self.living:
             self.perform(region, region.services.timekeeper.tick)
             self.perform(region, region.services.cluster_manager.tick)
             self.perform(region, region.services.reconciler.tick)
             self.perform(region, region.services.mender.tick)
             self.perform(region, region.services.resource_manager.tick)
+            self.perform(region, region.services.failover.tick)
             self.perform(region, region.services.scheduler.tick)
 
     def pass_time(self, seconds: float) -> None:

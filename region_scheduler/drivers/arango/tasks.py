@@ -9,17 +9,20 @@ from arango.database import StandardDatabase
 
 from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.ids import Incarnation, RunId, TaskId, dependency_key, task_id
-from region_scheduler.domain.states import SATISFYING, TaskState
+from region_scheduler.domain.relocation import Site
+from region_scheduler.domain.states import FINAL, HELD, RUN_ENDED, SATISFYING, TaskState
 from region_scheduler.domain.task import Json, Task
 from region_scheduler.drivers.arango.codec import Codec, Document
 from region_scheduler.drivers.arango.documents import ArangoDocuments, sent_in_parts
 from region_scheduler.drivers.arango.query import Queries
 from region_scheduler.drivers.arango.schema import DEPENDENCIES, TASKS
 from region_scheduler.ports.documents import WriteResult
-from region_scheduler.ports.tasks import Related, Unlockable
+from region_scheduler.ports.tasks import Related, Unheld, Unlockable
 
 _STATES: Final = frozenset(state.value for state in TaskState)
 """A task in another state was written by a newer version and is left alone."""
+_UNHELD: Final = sorted(state for state in TaskState if state not in FINAL | HELD)
+_ENDED: Final = sorted(RUN_ENDED)
 _DEPTH_MAX: Final = 1_000_000
 _IDS_PER_QUESTION: Final = 1_000
 
@@ -61,6 +64,22 @@ class ArangoTasks(ArangoDocuments[Task]):
     def held_by(self, holders: Sequence[Incarnation]) -> list[Task]:
         """Return the claimed and running tasks, of any region, that `holders` hold."""
         return self.listed("held_by", holders=list(holders))
+
+    def unheld(self, region: str, sites: Sequence[Site], limit: int) -> Unheld:
+        """Return what is in `region`, has not ended and is held by nobody."""
+        (found,) = self._queries.rows(
+            "unheld",
+            region=region,
+            states=_UNHELD,
+            ended=_ENDED,
+            sites=[{"region": one.region, "pools": sorted(one.slots)} for one in sites],
+            limit=limit,
+        )
+        return Unheld(self._codec.all_decoded(found["tasks"]), found["stuck"])
+
+    def load(self) -> Mapping[str, int]:
+        """Count the ready, doubtful, claimed and running tasks of each region that has some."""
+        return dict(self._queries.rows("load"))
 
     def state_counts(self, run: RunId) -> Mapping[TaskState, int]:
         """Count the tasks of `run` in each state; states of a newer version are left out."""

@@ -13,9 +13,11 @@ from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
 from region_scheduler.domain.pause import Scope, ScopeKind
 from region_scheduler.domain.region import Region
+from region_scheduler.domain.relocation import Site
 from region_scheduler.domain.states import (
     ACTIVE,
     CLAIMABLE,
+    FINAL,
     HELD,
     SATISFYING,
     RunState,
@@ -167,6 +169,39 @@ def test_held_by_asks_for_holders_wherever_they_hold(graph: ArangoGraph) -> None
     assert graph.tasks.held_by([WORKER.incarnation]) == by_worker
     assert len(graph.tasks.held_by([SCHEDULER, WORKER.incarnation])) == 3
     assert graph.tasks.held_by([]) == []
+
+
+def test_unheld_is_what_waits_in_a_region_apart_by_whether_it_can_go(graph: ArangoGraph) -> None:
+    names = {f"t-{state}": state for state in S}
+    put_graph(graph, [], names, allowed_regions=("eu", "us"))
+    waiting = sorted(f"t-{state}" for state in S if state not in HELD and state not in FINAL)
+    us, ap = Site("us", {"default": 1}, frozenset()), Site("ap", {"default": 1}, frozenset())
+    gpu = Site("us", {"gpu": 1}, frozenset())
+
+    found = graph.tasks.unheld("eu", [us, ap], 100)
+    assert sorted(task.spec.name for task in found.tasks) == waiting
+    assert found.tasks[-1].state is S.PENDING, "what could run first comes first"
+    assert found.stuck == 0
+    assert len(graph.tasks.unheld("eu", [us], 2).tasks) == 2
+    for sites in ([], [ap], [gpu]):
+        nobody = graph.tasks.unheld("eu", sites, 100)
+        assert (nobody.tasks, nobody.stuck) == ([], len(waiting))
+    assert graph.tasks.unheld("us", [us, ap], 100).tasks == []
+
+
+def test_what_waits_of_an_ended_run_is_not_stuck_but_goes_along(graph: ArangoGraph) -> None:
+    put_graph(graph, [], {"a": S.PENDING}, allowed_regions=("eu", "us"))
+    put(graph, "runs", [a_run(RUN, state=RunState.FAILED)])
+
+    assert graph.tasks.unheld("eu", [], 100).stuck == 0
+    us = Site("us", {"default": 1}, frozenset())
+    assert len(graph.tasks.unheld("eu", [us], 100).tasks) == 1
+
+
+def test_load_counts_what_is_to_do_now_by_region(graph: ArangoGraph) -> None:
+    put_graph(graph, [], {f"t-{state}": state for state in S})
+
+    assert graph.tasks.load() == {"eu": len(HELD | CLAIMABLE)}
 
 
 def test_of_what_is_claimable_a_limit_leaves_the_longest_remaining_path_first(

@@ -1,0 +1,177 @@
+"""`regions`: how they stand, and what operators do with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from region_scheduler.cli.options import Json, StateDir
+from region_scheduler.cli.output import Output
+
+if TYPE_CHECKING:
+    from region_scheduler.domain.region import Region
+    from region_scheduler.operations.regions import Outlook, Situation, Wish
+
+app = typer.Typer(
+    help="Data centres: how they stand; cordon, drain, evacuate, give up, let return.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="REGION", help="e.g. eu-west.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why, for those who wait.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")]
+_COLUMNS = ["region", "status", "epoch", "schedulers", "workers", "slots", "load", "reason"]
+
+
+@app.command(name="list")
+def list_regions(state_dir: StateDir = None, as_json: Json = False) -> None:
+    """List the regions: status, live processes, and what is ready or in flight there."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.regions import situations
+
+    with session(state_dir) as opened:
+        rows = [_row(one) for one in situations(opened.graph)]
+    Output(as_json).items(rows, _COLUMNS, "no region has started yet; `up` starts a stack")
+
+
+@app.command()
+def show(region: Name, state_dir: StateDir = None, as_json: Json = False) -> None:
+    """Show one region, and what waits in it."""
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.regions import Verb, Wish, find_region, outlook, situations
+
+    with session(state_dir) as opened:
+        found = find_region(opened.graph, region)
+        (row,) = [_row(one) for one in situations(opened.graph) if one.region.id == region]
+        stays = outlook(opened.graph, found, Wish(verb=Verb.RETURN), "")
+    value = row | {
+        "status_by": found.status_by,
+        "is_evacuating": found.is_evacuating,
+        "serves": list(found.serves),
+        "url": found.url,
+        "in_flight": stays.in_flight,
+        "unheld": stays.waiting,
+    }
+    Output(as_json).result(value, lambda: [f"{name}: {text}" for name, text in value.items()])
+
+
+@app.command()
+def cordon(
+    region: Name,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Let a region take nothing new; what is in flight there goes on."""
+    from region_scheduler.operations.regions import Verb, Wish
+
+    _act(region, Wish(verb=Verb.CORDON, why=reason), dry_run, state_dir, as_json)
+
+
+@app.command()
+def drain(
+    region: Name,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Let a region finish what is in flight, and then nothing more."""
+    from region_scheduler.operations.regions import Verb, Wish
+
+    _act(region, Wish(verb=Verb.DRAIN, why=reason), dry_run, state_dir, as_json)
+
+
+@app.command()
+def evacuate(
+    region: Name,
+    reason: Reason = "",
+    rate: Annotated[
+        float, typer.Option("--rate", help="Tasks that move a second at most; 0 for no bound.")
+    ] = 0.0,
+    stop_running: Annotated[
+        bool, typer.Option("--stop-running", help="Stop what runs there, so that it moves too.")
+    ] = False,
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Drain a region, and let what nobody holds there go where residency allows."""
+    from region_scheduler.operations.regions import Verb, Wish
+
+    wish = Wish(verb=Verb.EVACUATE, why=reason, moves_per_s=rate, is_stopping=stop_running)
+    _act(region, wish, dry_run, state_dir, as_json)
+
+
+@app.command()
+def fail(
+    region: Name,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Give a region up: its processes are fenced, and its work moves where residency allows."""
+    from region_scheduler.operations.regions import Verb, Wish
+
+    _act(region, Wish(verb=Verb.FAIL, why=reason), dry_run, state_dir, as_json)
+
+
+@app.command(name="return")
+def return_(
+    region: Name, dry_run: DryRun = False, state_dir: StateDir = None, as_json: Json = False
+) -> None:
+    """Let a region take work again; what was moved stays moved."""
+    from region_scheduler.operations.regions import Verb, Wish
+
+    _act(region, Wish(verb=Verb.RETURN), dry_run, state_dir, as_json)
+
+
+def _act(region: str, wish: Wish, is_dry: bool, state_dir: StateDir, as_json: bool) -> None:
+    from region_scheduler.cli.session import session
+    from region_scheduler.operations.regions import carry_out, find_region, outlook
+
+    with session(state_dir) as opened:
+        seen = outlook(opened.graph, find_region(opened.graph, region), wish, opened.actor)
+        after = seen.region
+        if not is_dry:
+            settler, auditor, clock = opened.settler, opened.auditor, opened.clock
+            after = carry_out(opened.graph, settler, auditor, clock, region, wish)
+    value = {
+        "region": after.id,
+        "status": after.status,
+        "epoch": after.epoch,
+        "moves": dict(seen.moves),
+        "waiting": seen.waiting,
+        "in_flight": seen.in_flight,
+        "locks": list(seen.locks),
+        "dry_run": is_dry,
+    }
+    Output(as_json).result(value, lambda: _lines(after, seen, is_dry))
+
+
+def _lines(after: Region, seen: Outlook, is_dry: bool) -> list[str]:
+    verb = "would be" if is_dry else "is"
+    lines = [f"{after.id} {verb} {after.status}, epoch {after.epoch}"]
+    lines += [f"{count} tasks go to {to}" for to, count in seen.moves.items()]
+    if seen.waiting:
+        lines.append(f"{seen.waiting} tasks wait here")
+    if seen.in_flight:
+        locks = f", with {', '.join(seen.locks)}" if seen.locks else ""
+        lines.append(f"{seen.in_flight} tasks are claimed or running here{locks}")
+    return lines
+
+
+def _row(one: Situation) -> dict[str, Any]:
+    return {
+        "region": one.region.id,
+        "status": one.region.status,
+        "epoch": one.region.epoch,
+        "schedulers": one.schedulers,
+        "workers": one.workers,
+        "slots": one.slots,
+        "load": one.load,
+        "reason": one.region.reason,
+    }
