@@ -162,7 +162,8 @@ def test_small_tasks_pass_one_that_needs_two_locks_but_not_for_ever(world: World
 )
 def test_only_an_active_region_claims(world: World, status: RegionStatus) -> None:
     set_status(world, status)
-    run = admit(world, a_plan([spec("here"), spec("there", "us-east")]))
+    here = spec("here", allowed_regions=(HOME,))
+    run = admit(world, a_plan([here, spec("there", "us-east")]))
 
     world.pass_time(5)
 

@@ -64,6 +64,8 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "ready"): lambda s: s.ready(RUN, 5),
     ("tasks", "held"): lambda s: s.held("eu"),
     ("tasks", "held_by"): lambda s: s.held_by([SCHEDULER]),
+    ("tasks", "unheld"): lambda s: s.unheld("eu", [], 5).stuck,
+    ("tasks", "load"): lambda s: s.load(),
     ("tasks", "state_counts"): lambda s: s.state_counts(RUN),
     ("tasks", "has_active"): lambda s: s.has_active(RUN),
     ("tasks", "outputs_before"): lambda s: s.outputs_before(ID["b"]),
