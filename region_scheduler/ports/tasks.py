@@ -101,7 +101,8 @@ class TaskStore(Documents[Task], Protocol):
     ) -> Suggesting[Mapping[TaskId, int]]:
         """Return the `seq` of every ready or doubtful task of `region`.
 
-        With a limit, of those with the longest remaining path, these first.
+        With a limit, of about so many if there are more: each tenant has an equal part of it, and
+        of each tenant those with the longest remaining path come first.
         """
         ...
 

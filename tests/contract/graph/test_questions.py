@@ -221,6 +221,26 @@ def test_of_what_is_claimable_a_limit_leaves_the_longest_remaining_path_first(
     assert list(graph.tasks.marks_claimable("eu", 3).items()) == marks[:3]
 
 
+def test_of_what_is_claimable_each_tenant_has_an_equal_part_of_a_limit(
+    graph: ArangoGraph,
+) -> None:
+    """One with little is not hidden behind one with much, however long the paths of that are."""
+    much = [
+        a_task(f"m{n}", tenant="much", state=S.READY, spec=a_spec(f"m{n}", remaining_s=100.0 - n))
+        for n in range(9)
+    ]
+    little = [
+        a_task(f"l{n}", tenant="little", state=S.READY, spec=a_spec(f"l{n}")) for n in range(2)
+    ]
+    graph.tasks.insert([*much, *little])
+
+    found = list(graph.tasks.marks_claimable("eu", 6))
+
+    assert set(found) == {task.id for task in (*much[:3], *little)}
+    assert [id_ for id_ in found if id_ in {task.id for task in much}] == [t.id for t in much[:3]]
+    assert len(graph.tasks.marks_claimable("eu", 100)) == 11
+
+
 def test_how_a_region_stands_is_seen_in_one_look(graph: ArangoGraph) -> None:
     (eu,) = put(graph, "regions", [Region(id="eu", serves=("eu-west-1",))])
     fence = Fence(kind=FenceKind.EXPIRED, by="s:1", at=AT)

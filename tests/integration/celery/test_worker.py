@@ -136,6 +136,28 @@ def test_a_worker_runs_what_its_pools_are_sent_and_nothing_else(
     assert len(children) == (2 if kind == "prefork" else 1)
 
 
+def test_fai_006_a_busy_worker_keeps_no_message_that_an_idle_one_could_run(
+    workers: Workers, queue: CeleryQueue
+) -> None:
+    """One slot each; nothing is prefetched beyond what runs."""
+    workers.start(concurrency=1)
+    workers.start(concurrency=1)
+    queue.publish([message("slow.1")])
+    eventually(lambda: workers.count("start", "slow.1") == 1)
+
+    queue.publish([message(f"quick.{n}") for n in range(6)])
+
+    eventually(lambda: workers.count("end") == 7, timeout_s=20)
+    events = [(found["event"], found["pid"], found.get("task", "")) for found in workers.events()]
+    busy = next(pid for event, pid, task in events if (event, task) == ("start", "tasks/slow.1"))
+    ends = [task for event, _, task in events if event == "end"]
+    assert ends[-1] == "tasks/slow.1", "none of the six waited for it"
+    assert sorted(ends[:-1]) == [f"tasks/quick.{n}" for n in range(6)]
+    assert [task for event, pid, task in events if event == "start" and pid == busy] == [
+        "tasks/slow.1"
+    ]
+
+
 def test_a_killed_child_costs_a_redelivery_and_a_new_child(
     workers: Workers, queue: CeleryQueue
 ) -> None:
