@@ -54,6 +54,10 @@ class IndexView(Protocol):
         """Yield documents whose leading fields equal `equal`, in index order, within `bounds`."""
         ...
 
+    def count(self, equal: Sequence[Any], bounds: Range | None = None) -> int:
+        """Return how many documents `lookup` would yield, without decoding any."""
+        ...
+
 
 class CollectionView(Protocol):
     """One collection as this session sees it: its own writes included, others' later ones not."""

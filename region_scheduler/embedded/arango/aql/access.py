@@ -14,6 +14,7 @@ from region_scheduler.embedded.arango.aql.scope import Closure, Frame
 from region_scheduler.embedded.arango.session import CollectionView, Document, IndexView, Range
 
 Fetch: TypeAlias = Callable[[Frame, CollectionView], Iterable[Document] | None]
+Count: TypeAlias = Callable[[Frame, CollectionView], int]
 
 _CHOICES_MAX: Final = 64
 _LOWER: Final = {">": False, ">=": True}
@@ -54,6 +55,7 @@ class Choice:
         fetch: Returns the documents; None if this frame's values need a full scan after all.
         covered: Conditions that `fetch` has answered.
         is_sorted: The documents come in the order that the SORT behind asks for.
+        count: Returns how many documents `fetch` would, where the index alone can tell.
     """
 
     fetch: Fetch | None = None
@@ -62,6 +64,7 @@ class Choice:
     index: Shape | None = None
     score: float = 0
     is_reverse: bool = False
+    count: Count | None = None
 
 
 @dataclass(slots=True)
@@ -231,15 +234,26 @@ def _by_sorted(
     if not score or (index.is_sparse and len(keyed) + bool(bounds) < len(index.fields)):
         # A sparse index lacks documents that have a null in any of its fields.
         return []
+    equal = [access.conditions[place] for place in keyed]
+    ranged = [access.conditions[place] for place in bounds]
     fetch = _fetch_sorted(
         index,
-        [access.conditions[place] for place in keyed],
-        [access.conditions[place] for place in bounds],
+        equal,
+        ranged,
         is_reverse=is_sorted and access.is_descending,
         is_array=is_array,
     )
+    may_count = is_single and not (is_array or index.is_sparse)
     return [
-        Choice(fetch, frozenset(covered), is_sorted, _shape(index), score, access.is_descending)
+        Choice(
+            fetch,
+            frozenset(covered),
+            is_sorted,
+            _shape(index),
+            score,
+            access.is_descending,
+            _count_sorted(index, equal, ranged) if may_count else None,
+        )
     ]
 
 
@@ -308,6 +322,19 @@ def _fetch_sorted(
         )
 
     return fetch
+
+
+def _count_sorted(
+    index: IndexView, keyed: Sequence[Condition], bounded: Sequence[Condition]
+) -> Count:
+    name = index.name
+
+    def count(frame: Frame, view: CollectionView) -> int:
+        current = next(found for found in view.indexes if found.name == name)
+        equal = [value for condition in keyed for value in _values(condition, frame)]
+        return current.count(equal, _range(bounded, frame))
+
+    return count
 
 
 def _range(bounded: Sequence[Condition], frame: Frame) -> Range | None:

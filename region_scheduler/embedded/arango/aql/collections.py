@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, Final
 
 from region_scheduler.embedded.arango.aql import syntax
 from region_scheduler.embedded.arango.aql.access import Access, combined
@@ -15,6 +16,9 @@ from region_scheduler.embedded.arango.aql.run import Run
 from region_scheduler.embedded.arango.aql.scope import Frame, Scope, Step, collection_of
 from region_scheduler.embedded.arango.aql.walk import nodes
 from region_scheduler.embedded.arango.errors import ArangoError
+from region_scheduler.embedded.arango.session import Document
+
+_UNSEEN: Final[Document] = {}
 
 
 class CollectionLoop:
@@ -23,6 +27,7 @@ class CollectionLoop:
     Args:
         filters: The conditions right behind the FOR.
         sort: A SORT behind those, if nothing in between changes the order.
+        is_bare: Nothing behind the filters looks at the documents: only how many there are counts.
     """
 
     def __init__(
@@ -32,6 +37,8 @@ class CollectionLoop:
         scope: Scope,
         filters: Sequence[syntax.Filter],
         sort: syntax.Sort | None,
+        *,
+        is_bare: bool,
     ) -> None:
         source = clause.source
         if not isinstance(source, syntax.Name | syntax.CollectionBind):
@@ -55,6 +62,7 @@ class CollectionLoop:
             is_forced=options.get("forceIndexHint") == [True],
             is_disabled=options.get("disableIndex") == [True],
         )
+        self._is_bare = is_bare
         self._residuals: dict[frozenset[int], Callable[[Frame], object] | None] = {}
 
     def is_sorted(self, run: Run) -> bool:
@@ -77,11 +85,15 @@ class CollectionLoop:
                 run: Run = frame[0]
                 view = run.view(name_of(run))
                 choice = access.choose(run, view)
-                found = choice.fetch(frame, view) if choice.fetch is not None else None
+                found: Iterable[Document] | None = None
                 covered = choice.covered
-                if found is None:
-                    found, covered = view.scan(), frozenset()
                 residual = self._residual(covered)
+                if self._is_bare and residual is None and choice.count is not None:
+                    found = repeat(_UNSEEN, choice.count(frame, view))
+                elif choice.fetch is not None:
+                    found = choice.fetch(frame, view)
+                if found is None:
+                    found, residual = view.scan(), self._residual(frozenset())
                 seen = passed = 0
                 try:
                     for document in found:

@@ -24,7 +24,7 @@ from region_scheduler.embedded.arango.aql.paths import paths
 from region_scheduler.embedded.arango.aql.run import Run
 from region_scheduler.embedded.arango.aql.scope import Closure, Frame, Layout, Scope, Step
 from region_scheduler.embedded.arango.aql.traversal import traverse
-from region_scheduler.embedded.arango.aql.walk import has_modification
+from region_scheduler.embedded.arango.aql.walk import has_modification, is_unseen
 from region_scheduler.embedded.arango.aql.window import window
 
 Pipeline: TypeAlias = Callable[[Frame], Iterator[Any]]
@@ -104,7 +104,15 @@ class QueryCompiler:
             position += 1
             if isinstance(clause, syntax.For) and _is_collection(clause.source, scope):
                 position, filters, order = _gather(arranged, position)
-                loop = CollectionLoop(self, clause, scope, filters, order if is_one_row else None)
+                rest = arranged[position:]
+                loop = CollectionLoop(
+                    self,
+                    clause,
+                    scope,
+                    filters,
+                    order if is_one_row else None,
+                    is_bare=is_unseen(clause.target, rest),
+                )
                 steps.append(loop.step())
                 self.layout.plan.append(PlanNote(loop.describe))
                 sorted_by = loop.is_sorted if order is not None and is_one_row else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -30,6 +30,16 @@ def nodes(node: Any) -> Iterator[Any]:
 def names(node: Any) -> set[str]:
     """Return every name mentioned, collections and inner variables included."""
     return {found.name for found in nodes(node) if isinstance(found, syntax.Name)}
+
+
+def is_unseen(variable: syntax.Pattern, clauses: Sequence[syntax.Clause]) -> bool:
+    """Tell whether no clause looks at a variable, by its name or by taking all there are."""
+    behind = tuple(clauses)
+    is_grouped = any(
+        isinstance(found, syntax.Collect) and found.into is not None and not found.is_count
+        for found in nodes(behind)
+    )
+    return isinstance(variable, str) and not is_grouped and variable not in names(behind)
 
 
 def used_names(query: syntax.Query) -> frozenset[str] | None:

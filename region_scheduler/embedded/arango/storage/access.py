@@ -302,6 +302,10 @@ class IndexAccess:
         records = self._access.found(self._index, equal, bounds, is_reverse)
         return map(self._access.source.cache.document, records)
 
+    def count(self, equal: Sequence[Any], bounds: Range | None = None) -> int:
+        """Return how many documents `lookup` would yield, without decoding any."""
+        return sum(1 for _ in self._access.found(self._index, equal, bounds, False))
+
 
 def wanted_rev(body: Any, options: WriteOptions) -> Any:
     """Return the revision that `body` makes a condition of the write; None for no condition."""

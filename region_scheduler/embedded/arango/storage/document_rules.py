@@ -61,18 +61,14 @@ def new_document(
     Raises:
         ArangoError: 1233 if an edge lacks a valid `_from` or `_to`.
     """
-    document: Document = {"_key": key, "_id": f"{collection}/{key}"}
+    identity: Document = {"_key": key, "_id": f"{collection}/{key}"}
     if is_edge:
         for end in _EDGE_ENDS:
             if not is_handle(body.get(end)):
                 raise ArangoError(1233)
-            document[end] = body[end]
-        document["_rev"] = rev
-        document.update((n, v) for n, v in body.items() if n not in SYSTEM_ATTRIBUTES)
-    else:
-        document["_rev"] = rev
-        document.update((n, v) for n, v in body.items() if n not in _IDENTITY)
-    return document
+            identity[end] = body[end]
+    identity["_rev"] = rev
+    return identity | body | identity  # its own attributes first, whatever `body` says of them
 
 
 def merged(

@@ -60,11 +60,6 @@ class PersistentIndex:
         self.fields = definition.fields
         self.has_array = any("[*]" in part for path in self.fields for part in path)
         self._tops = tuple({path[0].removesuffix("[*]") for path in self.fields})
-        self._plain = (
-            tuple(path[0] for path in self.fields)
-            if not self.has_array and all(len(path) == 1 for path in self.fields)
-            else None
-        )
         self._loaded: list[Entry] = []
         self._entries = SortedEntries(
             entry for row, document in content for entry in self.entries_of(document, row)
@@ -108,9 +103,8 @@ class PersistentIndex:
 
     def keys_of(self, document: Document) -> list[tuple[SortKey, ...]]:
         """Return the sort keys that `document` is found under: one tuple, or one per element."""
-        if self._plain is not None:
-            get = document.get
-            fields = tuple([sort_key(get(name)) for name in self._plain])
+        if not self.has_array:
+            fields = tuple([sort_key(_value_at(document, path)) for path in self.fields])
             if self.definition.is_sparse and NULL_KEY in fields:
                 return []
             return [fields]
@@ -127,8 +121,8 @@ class PersistentIndex:
     def put(self, row: int, before: Document | None, after: Document | None) -> None:
         if before is not None and after is not None and self.is_untouched(before, after):
             return
-        old = self.entries_of(before, row) if before is not None else []
-        new = self.entries_of(after, row) if after is not None else []
+        old = self.entries_of(before, row) if before is not None else ()
+        new = self.entries_of(after, row) if after is not None else ()
         if old == new:
             return
         for entry in old:
@@ -253,6 +247,14 @@ class PrimaryIndex:
 
     def put(self, row: int, before: Document | None, after: Document | None) -> None:
         """Do nothing: the collection's records are the index."""
+
+
+def _value_at(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if type(value) is not dict:
+            return None
+        value = value.get(name)
+    return value
 
 
 def _keys_at(value: Any, path: Sequence[str]) -> list[SortKey]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from region_scheduler.embedded.arango.session import Document
+
+_KEPT_MIN: Final = 2
 
 
 class Record:
@@ -60,10 +63,11 @@ def steps_of(
 
 
 class DocumentCache:
-    """Keeps decoded documents up to a budget; over it, all are dropped and decoded again on use.
+    """Keeps decoded documents up to a budget; over it, those that came first are dropped.
 
-    Dropping all at once costs nothing per access and one decoding (about 4 us per kB) for those
-    that are used again; keeping the text alone is what makes 100,000 documents fit into memory.
+    A dropped one is decoded again on use (about 4 us per kB); keeping the text alone is what makes
+    100,000 documents fit into memory. The last two stay, however big they are: a write needs the
+    old and the new version of its document more than once.
 
     Args:
         budget_bytes: Sum of the JSON text of the documents that may be kept decoded.
@@ -72,7 +76,7 @@ class DocumentCache:
     def __init__(self, budget_bytes: int = 48 << 20) -> None:
         self._budget = budget_bytes
         self._used = 0
-        self._decoded: list[Record] = []
+        self._decoded: deque[Record] = deque()
 
     def document(self, record: Record) -> Document:
         """Return the decoded document of `record`; it must not be changed."""
@@ -95,11 +99,10 @@ class DocumentCache:
     def _admit(self, record: Record) -> None:
         self._used += len(record.blob)
         self._decoded.append(record)
-        if self._used > self._budget:
-            for other in self._decoded:
-                other.document = None
-            self._decoded = []
-            self._used = 0
+        while self._used > self._budget and len(self._decoded) > _KEPT_MIN:
+            first = self._decoded.popleft()
+            first.document = None
+            self._used -= len(first.blob)
 
 
 def decode(text: bytes) -> Any:

@@ -35,7 +35,7 @@ class MemoryIndex:
         self.fields = tuple(tuple(path.split(".")) for path in fields)
         self.is_unique = unique
         self.is_sparse = sparse
-        self.lookup_count = 0
+        self.lookup_count = self.count_count = 0
         self._collection = collection
 
     def _rows(self) -> list[tuple[tuple[Any, ...], Document]]:
@@ -64,6 +64,10 @@ class MemoryIndex:
                 found.append((keys, document))
         found.sort(key=lambda entry: entry[0], reverse=is_reverse)
         return iter([document for _, document in found])
+
+    def count(self, equal: Sequence[Any], bounds: Range | None = None) -> int:
+        self.count_count += 1
+        return sum(1 for _ in self.lookup(equal, bounds))
 
 
 def _values_at(value: Any, path: Sequence[str]) -> list[Any]:

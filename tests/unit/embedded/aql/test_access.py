@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from region_scheduler.embedded.arango.aql import compile_query
 from tests.unit.embedded.aql.asking import run
-from tests.unit.embedded.aql.memory import MemorySession
+from tests.unit.embedded.aql.memory import MemoryIndex, MemorySession
 
 FIELDS = ("a", "b", "o.x", "tags[*]")
 VALUES: st.SearchStrategy[Any] = st.none() | st.integers(0, 2) | st.sampled_from(["x", True])
@@ -159,6 +159,30 @@ def test_a_condition_moves_up_to_the_loop_it_is_about(session: MemorySession) ->
     assert len(result.rows) == 10
     assert result.statistics.scanned_index == 10
     assert result.statistics.filtered == 10 * 99
+
+
+@pytest.mark.parametrize(
+    ("text", "is_seen"),
+    [
+        ("RETURN LENGTH(FOR d IN c FILTER d.a == 1 RETURN 1)", False),
+        ("FOR d IN c FILTER d.a == 1 COLLECT WITH COUNT INTO n RETURN n", False),
+        ("FOR d IN c FILTER d.a == 1 AND d.c != 7 COLLECT WITH COUNT INTO n RETURN n", True),
+        ("FOR d IN c FILTER d.a == 1 COLLECT x = 1 INTO group RETURN LENGTH(group[*].d.a)", True),
+        ("FOR d IN c FILTER d.a == 1 COLLECT b = d.b WITH COUNT INTO n RETURN n", True),
+    ],
+)
+def test_what_only_counts_is_counted_in_the_index(
+    session: MemorySession, text: str, is_seen: bool
+) -> None:
+    looked_up = [index for index in session.collection("c").indexes if index.type == "persistent"]
+    plain = run(text.replace("IN c ", "IN c OPTIONS {disableIndex: true} "), session).rows
+    for index in looked_up:
+        assert isinstance(index, MemoryIndex)
+        index.count_count = 0
+
+    assert run(text, session).rows == plain
+    counted = sum(index.count_count for index in looked_up if isinstance(index, MemoryIndex))
+    assert counted == (0 if is_seen else 1)
 
 
 def test_an_index_that_comes_later_is_used(session: MemorySession) -> None:

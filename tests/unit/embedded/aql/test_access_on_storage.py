@@ -42,6 +42,8 @@ def test_an_index_of_the_engine_never_changes_an_answer(
     indexed = answer(engine, query, documents, indexes)
 
     assert sorted(map(repr, plain)) == sorted(map(repr, indexed))
+    counting = f"RETURN LENGTH(FOR d IN c {filters} RETURN 1)"
+    assert answer(engine, counting, documents, indexes) == [len(plain)]
     if sort:
         places = slice(0, sort.count("d."))
         assert [row[places] for row in plain] == [row[places] for row in indexed]

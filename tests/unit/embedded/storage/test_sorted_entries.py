@@ -39,6 +39,21 @@ def test_a_reader_sees_what_was_there_when_it_asked() -> None:
     assert list(reader) == [(n,) for n in range(1, 2000)]
 
 
+@given(st.lists(st.integers(0, 40), max_size=60), st.lists(st.integers(0, 40), max_size=60))
+def test_no_reader_sees_what_comes_after_it(start: list[int], later: list[int]) -> None:
+    entries = SortedEntries((n, 0) for n in start)
+    entries.add((50, 0))
+    readers = []
+    for place, n in enumerate(later):
+        seen = list(entries.between((0,), (99,)))
+        readers.append((entries.between((0,), (99,)), seen))
+        entries.add((n, place + 1))
+        entries.add((60 + place, 0))
+
+    for reader, seen in readers:
+        assert list(reader) == seen
+
+
 def test_what_is_not_there_cannot_be_removed() -> None:
     entries = SortedEntries([(1,), (3,)])
     with pytest.raises(KeyError):
