@@ -144,17 +144,29 @@ class NotFound(RegionSchedulerError):
 
 @dataclass(eq=False, kw_only=True)
 class Throttled(RegionSchedulerError):
-    """Over quota; nothing was written; worth another try after `retry_after_s` seconds."""
+    """Over quota; nothing was written; worth another try after `retry_after_s` seconds.
+
+    Attributes:
+        quota: What is bounded, in words: `zones`, `runs a day`, `runs in flight`.
+        limit: How many the tenant may have.
+        used: How many it has.
+    """
 
     code: ClassVar[str] = "throttled"
     exit_code: ClassVar[int] = 75
     is_retryable: ClassVar[bool] = True
-    what: str
-    retry_after_s: float
+    tenant: str
+    quota: str
+    limit: int
+    used: int
+    retry_after_s: int
 
     def __str__(self) -> str:
-        """Say when to come back."""
-        return f"{self.what}; try again in {self.retry_after_s:g} s"
+        """Name the quota, its value and what is in use, and say when to come back."""
+        return (
+            f"tenant {self.tenant} is at its quota of {self.quota}: {self.used} in use,"
+            f" {self.limit} at most; try again in {self.retry_after_s} s"
+        )
 
 
 @dataclass(eq=False, kw_only=True)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import getpass
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from region_scheduler.config.settings import Settings
+from region_scheduler.identity.actors import Actor, ActorKind
 from region_scheduler.runtime.system import SystemClock, UuidIds
 
 if TYPE_CHECKING:
     from region_scheduler.admission.intake import Admitted, Intake
     from region_scheduler.assembly.services import Ports
-    from region_scheduler.domain.admission import Plan
+    from region_scheduler.domain.admission import Admission, Plan
     from region_scheduler.domain.region import Region
+    from region_scheduler.identity.quotas import Quotas
     from region_scheduler.lifecycle.settle import Settler
     from region_scheduler.operations.audit import Auditor
     from region_scheduler.ports.records import GraphStores
@@ -39,11 +42,11 @@ class Operator:
         self,
         settings: Settings,
         closing: ExitStack,
-        actor: str = "",
+        actor: Actor | None = None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
         self.settings = settings
-        self.actor = actor or f"operator:{_user()}"
+        self.actor = actor or Actor(ActorKind.OPERATOR, _user(), f"cli on {socket.gethostname()}")
         self.clock = SystemClock()
         self.ids = UuidIds()
         self._closing = closing
@@ -79,7 +82,7 @@ class Operator:
         from region_scheduler.lifecycle.settle import Settler
 
         wake_ups = open_wake_ups(self.settings, open_broker(self.settings), self._closing)
-        return Settler(self.graph, wake_ups, self.clock, self.actor)
+        return Settler(self.graph, wake_ups, self.clock, self.actor.id)
 
     @cached_property
     def mender(self) -> Mender:
@@ -98,7 +101,16 @@ class Operator:
         """Writes down what the operator does."""
         from region_scheduler.operations.audit import Auditor
 
-        return Auditor(self.graph, self.actor, self.clock, self.ids)
+        return Auditor(self.graph, self.actor.id, self.clock, self.ids, self.actor.source)
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        """How much each tenant may have."""
+        from region_scheduler.domain.tenant import QUOTAS
+        from region_scheduler.identity.quotas import Quotas
+
+        default = QUOTAS[self.settings.tenants.level_default]
+        return Quotas(self.graph, default, self.clock)
 
     def admit(
         self, expand: Callable[[], Plan], tenant: str, key: str, body_digest: str
@@ -112,7 +124,8 @@ class Operator:
             body_digest: Of the request.
 
         Raises:
-            Rejected, Unavailable, OutcomeUnknown: As `Intake.admit`, and what `expand` raises.
+            Rejected, Throttled, LostRace, Unavailable, OutcomeUnknown: As `Intake.admit`, and what
+                `expand` raises.
         """
         from region_scheduler.domain.admission import admission_key
 
@@ -122,7 +135,15 @@ class Operator:
                     return admitted
         plan = expand()
         with self.submitter() as intake:
-            return intake.admit(plan, key, body_digest)
+            return intake.admit(plan, key, body_digest, self._note)
+
+    def _note(self, admission: Admission) -> None:
+        self.auditor.record(
+            "runs.submit",
+            admission.run,
+            f"{admission.plan.name}, {len(admission.plan.tasks)} tasks, key {admission.key}",
+            tenant=admission.tenant,
+        )
 
     @contextmanager
     def submitter(self) -> Iterator[Intake]:
@@ -140,7 +161,7 @@ class Operator:
         membership = Membership(lease_keeper(ports, instance, self.settings.lease))
         membership.start()
         try:
-            yield intake(ports, instance, self.settings.limits)
+            yield intake(ports, instance, self.quotas, self.settings.limits)
         finally:
             membership.stop()
             membership.join(self.settings.lease.ttl_s)

@@ -15,6 +15,8 @@ from region_scheduler.domain.ids import ReceiptId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.lease import Instant, LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
+from region_scheduler.domain.tenant import QUOTAS, Quota
+from region_scheduler.identity.quotas import Quotas
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.schedules import plan_of_schedule
@@ -26,6 +28,7 @@ from region_scheduler.ports.records import (
     AuditStore,
     CalendarStore,
     ConflictStore,
+    GrantStore,
     GraphStores,
     InstanceStore,
     PauseStore,
@@ -60,6 +63,7 @@ class Stores:
     conflicts: ConflictStore
     answers: AnswerStore
     tenants: TenantStore
+    grants: GrantStore
     pauses: PauseStore
     calendars: CalendarStore
     schedules: ScheduleStore
@@ -139,11 +143,14 @@ def mender(ports: Ports, region: str) -> Mender:
     return Mender(region, ports.graph, ports.backlog, ports.metadata, ports.clock)
 
 
-def intake(ports: Ports, instance: Instance, limits: Limits = LIMITS) -> Intake:
-    """Return the submitter role of `instance`."""
+def intake(
+    ports: Ports, instance: Instance, quotas: Quotas | None = None, limits: Limits = LIMITS
+) -> Intake:
+    """Return the submitter role of `instance`; without quotas tenants have those of their own."""
     settles = settler(ports, instance.id)
     saga = AdmissionSaga(instance.region, ports.graph, ports.metadata, settles)
-    return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids, limits)
+    quotas = quotas or Quotas(ports.graph, Quota(), ports.clock)
+    return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids, quotas, limits)
 
 
 def region_services(
@@ -159,7 +166,8 @@ def region_services(
     graph, clock, region = ports.graph, ports.clock, settings.region
     settles = settler(ports, keeper.instance.id)
     saga = AdmissionSaga(region, graph, ports.metadata, settles)
-    submits = Intake(graph, saga, keeper.instance.id, clock, ports.ids, limits)
+    quotas = Quotas(graph, QUOTAS[settings.level_default.name], clock)
+    submits = Intake(graph, saga, keeper.instance.id, clock, ports.ids, quotas, limits)
     planner = partial(plan_of_schedule, graph)
     return Services(
         keeper=keeper,

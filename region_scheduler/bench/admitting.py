@@ -21,6 +21,8 @@ from region_scheduler.config.load import load
 from region_scheduler.domain.admission import body_digest
 from region_scheduler.domain.ids import Incarnation
 from region_scheduler.domain.limits import Limits
+from region_scheduler.domain.tenant import Quota
+from region_scheduler.identity.quotas import Quotas
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.runtime.system import SystemClock, UuidIds
 
@@ -72,7 +74,8 @@ def _submitter(site: Site, limits: Limits) -> Iterator[Intake]:
         clock, ids = SystemClock(), UuidIds()
         settler = Settler(graph, _Silent(), clock, "bench")
         saga = AdmissionSaga(REGION, graph, store.metadata, settler)
-        yield Intake(graph, saga, Incarnation("bench:1"), clock, ids, limits)
+        quotas = Quotas(graph, Quota(), clock)
+        yield Intake(graph, saga, Incarnation("bench:1"), clock, ids, quotas, limits)
 
 
 def options(limits: Limits) -> GraphOptions:

@@ -197,7 +197,7 @@ def contend(contest: Contest, planted: Collection[Planted] = ()) -> Contended:
         prepare(stack)
         closing.enter_context(_running(_programs(stack, contest)))
         settings = load({**stack.settings(contest.names[0]), **_lease()}).settings
-        operator = Operator(settings, closing, "bench", patience_s=30.0)
+        operator = Operator(settings, closing, patience_s=30.0)
         needs = _admitted(operator, contest)
         began_at = operator.clock.monotonic()
         unpause(operator.graph, operator.settler, operator.auditor, EVERYTHING)

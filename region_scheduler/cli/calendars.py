@@ -78,7 +78,7 @@ def set_(
     with session(state_dir) as opened:
         scope = scope_of(opened.graph, kind, which, tenant, KINDS)
         now = opened.clock.now()
-        wanted = wish.calendar(scope, which, opened.actor, now)
+        wanted = wish.calendar(scope, which, opened.actor.id, now)
         made = set_calendar(opened.graph, opened.settler, opened.auditor, wanted)
     _tell(made, now, 1, Output(as_json))
 

@@ -15,6 +15,7 @@ from region_scheduler.cli.progress import Glance
 from region_scheduler.cli.watching import watch_until_ended
 from region_scheduler.config.load import load
 from region_scheduler.errors import OutcomeUnknown, Unavailable
+from region_scheduler.identity.actors import Actor, ActorKind
 from region_scheduler.local import demo
 from region_scheduler.local.leftovers import demo_directory, remove_dead_demos
 from region_scheduler.local.stack import store_of
@@ -75,7 +76,7 @@ def _run(output: Output, directory: Path) -> bool:
         with ExitStack() as closing:
             first = next(iter(stack.stack.regions))
             settings = load(stack.stack.settings(first)).settings
-            operator = Operator(settings, closing, "demo")
+            operator = Operator(settings, closing, Actor(ActorKind.ROLE, "demo"))
             submitted = demo.submit_zones(operator, operator.graph.regions.all(), terraform)
             answers = demo.AutoAnswer(operator, output.note)
             watch_until_ended(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from region_scheduler.cli import interrupted
-from region_scheduler.errors import BrokenInvariant, RegionSchedulerError
+from region_scheduler.errors import BrokenInvariant, RegionSchedulerError, Throttled
 
 _BROKEN_PIPE = 141
+_OF_QUOTA = ("tenant", "quota", "limit", "used", "retry_after_s")
 
 
 def keep_private() -> None:
@@ -28,6 +29,9 @@ def guarded(run: Callable[[], int], *, as_json: bool = False) -> int:
     try:
         code = run()
         sys.stdout.flush()
+    except Throttled as error:
+        more = {name: getattr(error, name) for name in _OF_QUOTA}
+        return _told(error.code, str(error), error.exit_code, as_json=as_json, more=more)
     except RegionSchedulerError as error:
         return _told(error.code, str(error), error.exit_code, as_json=as_json)
     except BrokenInvariant as broken:
@@ -45,10 +49,17 @@ def guarded(run: Callable[[], int], *, as_json: bool = False) -> int:
     return code
 
 
-def _told(code: str, message: str, exit_code: int, *, as_json: bool) -> int:
+def _told(
+    code: str,
+    message: str,
+    exit_code: int,
+    *,
+    as_json: bool,
+    more: Mapping[str, str | int] | None = None,
+) -> int:
     line = " ".join(message.split())
     sys.stderr.write(f"region-scheduler: {line}\n")
     if as_json:
-        value = {"ok": False, "error": {"code": code, "message": line}}
+        value = {"ok": False, "error": {"code": code, "message": line, **(more or {})}}
         sys.stdout.write(json.dumps(value) + "\n")
     return exit_code

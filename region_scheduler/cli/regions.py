@@ -134,7 +134,7 @@ def _act(region: str, wish: Wish, is_dry: bool, state_dir: StateDir, as_json: bo
     from region_scheduler.operations.regions import carry_out, find_region, outlook
 
     with session(state_dir) as opened:
-        seen = outlook(opened.graph, find_region(opened.graph, region), wish, opened.actor)
+        seen = outlook(opened.graph, find_region(opened.graph, region), wish, opened.actor.id)
         after = seen.region
         if not is_dry:
             settler, auditor, clock = opened.settler, opened.auditor, opened.clock

@@ -222,7 +222,7 @@ def _create(wish: ScheduleWish, state_dir: Path | None, output: Output) -> None:
     wish.check()
     with session(state_dir) as opened:
         now = opened.clock.now()
-        wanted = wish.schedule(opened.graph, opened.known_regions(), now, opened.actor)
+        wanted = wish.schedule(opened.graph, opened.known_regions(), now, opened.actor.id)
         made = create_schedule(opened.graph, opened.auditor, wanted)
     _tell(made, now, output)
 

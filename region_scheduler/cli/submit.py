@@ -154,7 +154,7 @@ class _Wish:
             return self._graph_plan(known, time_scale)
         if self._type_name:
             checked = self._checked_zone(known, opened.clock.now())
-            zone = create_zone(opened.graph, opened.auditor, checked)
+            zone = create_zone(opened.graph, opened.auditor, opened.quotas, checked)
         elif self._regions or self._pairs:
             expected = "they are the zone's own: give them to `zones create`, or with --type"
             raise InvalidInput(field="--regions, --set", value=self._zone, expected=expected)

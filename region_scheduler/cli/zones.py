@@ -97,7 +97,7 @@ def create(
             tenant,
             opened.clock.now(),
         )
-        zone = create_zone(opened.graph, opened.auditor, checked)
+        zone = create_zone(opened.graph, opened.auditor, opened.quotas, checked)
     Output(as_json).result(
         {"zone": zone},
         lambda: [

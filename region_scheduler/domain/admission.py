@@ -7,20 +7,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from region_scheduler.domain.grant import RunGrant
 from region_scheduler.domain.ids import Incarnation, RunId, digest_of
 from region_scheduler.domain.run import Run, RunMode
 from region_scheduler.domain.states import RunState
 from region_scheduler.domain.task import SCHEMA, TaskSpec
-from region_scheduler.errors import Fenced, KeyReused
+from region_scheduler.errors import Fenced, KeyReused, LostRace
 
 
 class AdmissionState(StrEnum):
-    """How far an admission has come."""
+    """How far an admission has come.
+
+    `VOID` is none yet: whoever tried to make it was lost, and its grant was given to others. What
+    it may still send finds the document there; the next who asks with the key takes its place.
+    """
 
     ACCEPTED = "accepted"
     DONE = "done"
     REFUSED = "refused"
     CANCELLED = "cancelled"
+    VOID = "void"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +193,48 @@ def withdrawn(admission: Admission, reason: str) -> Admission:
     if admission.state is not AdmissionState.ACCEPTED:
         return admission
     return replace(admission, state=AdmissionState.CANCELLED, reason=reason)
+
+
+def void_of(grant: RunGrant, tenant: str, at: datetime) -> Admission:
+    """Return what keeps the place of an admission that was granted, so that it cannot come late."""
+    nothing = Plan(name="", tenant=tenant, home_region="", regions=(), tasks=(), edges=())
+    return Admission(
+        id=grant.admission,
+        tenant=tenant,
+        key="",
+        body_digest="",
+        run=grant.run,
+        plan=nothing,
+        instance=grant.instance,
+        state=AdmissionState.VOID,
+        created_at=at,
+        reason="its submitter was lost before it was accepted",
+    )
+
+
+def voided_again(admission: Admission) -> Admission:
+    """Move a void admission, so that a write that is on its way to it comes too late."""
+    if admission.state is not AdmissionState.VOID:
+        return admission
+    return replace(admission, epoch=admission.epoch + 1)
+
+
+def in_place_of(void: Admission, known: Admission, wanted: Admission) -> Admission:
+    """Return an admission in the place of a void one; another that stands there by now stays.
+
+    Args:
+        void: As it is now.
+        known: As it was before `wanted` was granted.
+        wanted: Granted after that.
+
+    Raises:
+        LostRace: It was moved since: the grant was revoked.
+    """
+    if void.state is not AdmissionState.VOID:
+        return void
+    if void.rev != known.rev:
+        raise LostRace(thing=f"admission {void.id}", winner="who revoked its grant")
+    return replace(wanted, rev=void.rev, epoch=void.epoch + 1)
 
 
 def taken_over(admission: Admission, by: Incarnation) -> Admission:

@@ -44,18 +44,31 @@ class Quota:
 
     Attributes:
         zones_max: Zones that it has.
-        runs_a_day_max: Runs published since midnight, UTC.
-        runs_in_flight_max: Runs that have not ended.
+        runs_a_day_max: Runs accepted since midnight, UTC.
+        runs_in_flight_max: Runs that were accepted and have not ended.
     """
 
     zones_max: int | None = None
     runs_a_day_max: int | None = None
     runs_in_flight_max: int | None = None
 
+    @property
+    def bounds_runs(self) -> bool:
+        """Whether runs have to be counted."""
+        return self.runs_a_day_max is not None or self.runs_in_flight_max is not None
+
+
+QUOTAS: Final = {
+    "trial": Quota(zones_max=3, runs_a_day_max=50, runs_in_flight_max=5),
+    "standard": Quota(),
+    "premium": Quota(),
+}
+"""By level: what a tenant may ask for that is given it, or that has it for want of a document."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """A customer. One without a document has the default level and no quota.
+    """A customer. One without a document has the default level and the quota of that.
 
     Attributes:
         id: Key; see `tenant_key`.

@@ -1,58 +1,218 @@
-"""Back-pressure: a tenant over its quota is told so, and when to come back.
+"""Back-pressure: a tenant at its quota is told so, and when to come back.
 
-A quota is compared with what the leader has at that moment. Submitters that ask at the same moment
-may together pass it by as many as they are; nothing is undone then.
+What a tenant has is counted at the leader in the documents themselves, and one more is allowed by a
+conditional write on the tenant's grants (`domain.grant`): of two who count at the same moment one
+counts again, and sees what the other was allowed. Nothing is counted up or down that could drift.
+
+What each crash does. A zone that was granted is created by whoever counts next. A run that was
+granted and is not accepted counts until its submitter gives it back, or until that one's lease is
+over and somebody needs the room. The place of its admission is made void before the grant goes, so
+that what the lost one may still send changes nothing.
+
+Not promised: that a quota which was lowered takes anything back; that it is exact to the second
+when the day ends, for each submitter reads its own clock.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, timedelta
+from functools import partial
 from typing import Final
 
-from region_scheduler.errors import Throttled
+from region_scheduler.commit.create import create
+from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.domain.admission import AdmissionState, void_of, voided_again
+from region_scheduler.domain.grant import (
+    Grants,
+    RunGrant,
+    RunsInUse,
+    run_granted,
+    run_revoked,
+    runs_seen,
+    zone_granted,
+)
+from region_scheduler.domain.run import Zone
+from region_scheduler.domain.tenant import Quota, tenant_key
+from region_scheduler.errors import LostRace, RegionSchedulerError, Throttled
 from region_scheduler.identity.tenants import tenant_of
 from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.time import Clock
 
-_RETRY_RUNS_S: Final = 30.0
-_RETRY_ZONES_S: Final = 3600.0
+_RETRY_RUNS_S: Final = 30
+_RETRY_ZONES_S: Final = 3600
+_ROUNDS_MAX: Final = 100
+"""Rounds of counting and writing; in each somebody gets what he wants."""
 
 
-def require_run_quota(graph: GraphStores, tenant: str, now: datetime) -> None:
-    """Go on if the tenant may submit one more run.
+class Quotas:
+    """Allows runs and zones.
 
     Args:
         graph: The graph store.
-        tenant: As given.
-        now: The submitter's wall time; the day is that of UTC.
+        default: Of tenants that have no document.
+        clock: Says which day it is.
+    """
+
+    def __init__(self, graph: GraphStores, default: Quota, clock: Clock) -> None:
+        self._graph = graph
+        self._default = default
+        self._clock = clock
+        self._owed: list[tuple[str, RunGrant]] = []
+
+    def of(self, tenant: str) -> Quota:
+        """Return the quota of a tenant, read at the leader.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        found = tenant_of(self._graph.tenants, tenant)
+        return self._default if found is None else found.quota
+
+    def grant_run(self, tenant: str, grant: RunGrant) -> bool:
+        """Let one admission be inserted, if the tenant may have one more run.
+
+        Args:
+            tenant: As given.
+            grant: A new try.
+
+        Returns:
+            Whether runs are bounded at all; if they are not, nothing was written.
+
+        Raises:
+            Throttled: It may have no more now.
+            LostRace: Others were always faster; nothing was written.
+            Unavailable, OutcomeUnknown: Perhaps granted; ask again.
+        """
+        quota = self.of(tenant)
+        if not quota.bounds_runs:
+            return False
+        for owed in list(self._owed):
+            self.give_back(*owed)
+        now = self._clock.now().astimezone(UTC)
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        for _ in range(_ROUNDS_MAX):
+            grants = self._grants(tenant)
+            used = self._graph.grants.runs_in_use(grants, quota, day)
+            try:
+                _require_room(quota, grants, used, grant, day + timedelta(days=1) - now)
+            except Throttled:
+                if not self._has_made_room(grants, used):
+                    raise
+                continue
+            decide = partial(run_granted, counted=grants, grant=grant, seen=used.seen)
+            if self._is_written(grants, decide):
+                return True
+        raise LostRace(thing=f"a grant of tenant {tenant}", winner="other submitters")
+
+    def give_back(self, tenant: str, grant: RunGrant) -> None:
+        """Take back what was granted and not used, as far as is known; now, or before the next."""
+        try:
+            self._revoke(self._grants(tenant), grant)
+        except RegionSchedulerError:
+            if (tenant, grant) not in self._owed:
+                self._owed.append((tenant, grant))
+            return
+        with suppress(ValueError):
+            self._owed.remove((tenant, grant))
+
+    def grant_zone(self, zone: Zone, announce: Callable[[], None]) -> None:
+        """Let a zone be created, if its tenant may have one more; from then on it will be.
+
+        Args:
+            zone: As it is to be created; there is none of its name.
+            announce: Called once, before anything is written.
+
+        Raises:
+            Throttled: It may have no more now; nothing was written.
+            LostRace: Others were always faster; nothing was written.
+            Unavailable, OutcomeUnknown: Perhaps granted; ask again.
+        """
+        limit, is_announced = self.of(zone.tenant).zones_max, False
+        if limit is None:
+            return announce()
+        for _ in range(_ROUNDS_MAX):
+            grants = self._grants(zone.tenant)
+            create(self._graph.zones, grants.zones)
+            used = self._graph.grants.zones_in_use(zone.tenant)
+            if zone.id in {one.id for one in grants.zones}:
+                return None
+            if used >= limit:
+                raise Throttled(
+                    tenant=zone.tenant,
+                    quota="zones",
+                    limit=limit,
+                    used=used,
+                    retry_after_s=_RETRY_ZONES_S,
+                )
+            if not is_announced:
+                announce()
+                is_announced = True
+            if self._is_written(grants, partial(zone_granted, counted=grants, zone=zone)):
+                return None
+        raise LostRace(thing=f"a grant of tenant {zone.tenant}", winner="other submitters")
+
+    def _grants(self, tenant: str) -> Grants:
+        key = tenant_key(tenant)
+        (found,) = self._graph.grants.read([key])
+        if found is None:
+            (made,) = create(self._graph.grants, [Grants(id=key, tenant=tenant)])
+            return made.value
+        return found
+
+    def _is_written(self, counted: Grants, decide: Callable[[Grants], Grants]) -> bool:
+        try:
+            commit_one(self._graph.grants, Change(counted.id, decide, known=counted))
+        except LostRace:
+            return False
+        return True
+
+    def _has_made_room(self, grants: Grants, used: RunsInUse) -> bool:
+        """Drop grants that are there, else those whose submitters are lost; say if there were."""
+        if used.seen:
+            drop = partial(runs_seen, seen=used.seen)
+            commit_one(self._graph.grants, Change(grants.id, drop, known=grants))
+            return True
+        found = self._graph.instances.read([one.instance for one in grants.runs])
+        lost = [
+            grant
+            for grant, instance in zip(grants.runs, found, strict=True)
+            if instance is None or instance.fenced is not None
+        ]
+        for grant in lost:
+            self._revoke(grants, grant)
+        return bool(lost)
+
+    def _revoke(self, grants: Grants, grant: RunGrant) -> None:
+        """Take a grant back, after what it allowed was made impossible."""
+        void = void_of(grant, grants.tenant, self._clock.now())
+        (standing,) = create(self._graph.admissions, [void])
+        if standing.value.state is AdmissionState.VOID:
+            commit_one(self._graph.admissions, Change(void.id, voided_again, known=standing.value))
+        drop = partial(run_revoked, grant=grant)
+        commit_one(self._graph.grants, Change(grants.id, drop, known=grants))
+
+
+def _require_room(
+    quota: Quota, grants: Grants, used: RunsInUse, grant: RunGrant, rest_of_day: timedelta
+) -> None:
+    """Go on if there is room for one more besides all that was granted.
 
     Raises:
-        Throttled: It may not now; nothing was written.
-        Unavailable: No answer.
+        Throttled: There is none.
     """
-    found = tenant_of(graph.tenants, tenant)
-    if found is None:
-        return
-    in_flight, a_day = found.quota.runs_in_flight_max, found.quota.runs_a_day_max
-    if in_flight is not None and graph.runs.unended_of(tenant, in_flight) >= in_flight:
-        what = f"tenant {tenant} has {in_flight} runs that have not ended, its quota"
-        raise Throttled(what=what, retry_after_s=_RETRY_RUNS_S)
-    if a_day is None:
-        return
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    if graph.runs.since_of(tenant, day, a_day) >= a_day:
-        what = f"tenant {tenant} has submitted {a_day} runs today, its quota"
-        raise Throttled(what=what, retry_after_s=(day + timedelta(days=1) - now).total_seconds())
-
-
-def require_zone_quota(graph: GraphStores, tenant: str) -> None:
-    """Go on if the tenant may create one more zone.
-
-    Raises:
-        Throttled: It may not until one is deleted; nothing was written.
-        Unavailable: No answer.
-    """
-    found = tenant_of(graph.tenants, tenant)
-    limit = found.quota.zones_max if found is not None else None
-    if limit is not None and graph.zones.count_of(tenant, limit) >= limit:
-        what = f"tenant {tenant} has {limit} zones, its quota"
-        raise Throttled(what=what, retry_after_s=_RETRY_ZONES_S)
+    granted = len({one.admission for one in grants.runs} - {grant.admission})
+    tomorrow_s = 1 + int(rest_of_day.total_seconds())
+    for name, limit, count, retry_s in (
+        ("runs a day", quota.runs_a_day_max, used.today, tomorrow_s),
+        ("runs in flight", quota.runs_in_flight_max, used.in_flight, _RETRY_RUNS_S),
+    ):
+        if limit is not None and count + granted >= limit:
+            raise Throttled(
+                tenant=grants.tenant,
+                quota=name,
+                limit=limit,
+                used=count + granted,
+                retry_after_s=retry_s,
+            )

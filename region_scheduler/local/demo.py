@@ -210,6 +210,6 @@ def _plan(
     operator: Operator, known: Sequence[Region], name: str, regions: Sequence[str], terraform: str
 ) -> Plan:
     zone = checked_zone(known, name, ZONES[name], regions, [], TENANT, operator.clock.now())
-    plan = plan_of(create_zone(operator.graph, operator.auditor, zone), known)
+    plan = plan_of(create_zone(operator.graph, operator.auditor, operator.quotas, zone), known)
     is_absent = terraform == "absent"
     return simulated(plan, TIME_SCALE, lambda spec: is_absent and spec.runner == "terraform")

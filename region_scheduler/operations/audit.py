@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from region_scheduler.commit.create import create
+from region_scheduler.domain.pause import Scope, ScopeKind
 from region_scheduler.ports.records import AuditEntry, GraphStores
 from region_scheduler.ports.time import Clock, Ids
 
@@ -30,7 +31,9 @@ class Auditor:
     ids: Ids
     source: str = ""
 
-    def record(self, action: str, thing: str, detail: str = "", why: str = "") -> None:
+    def record(
+        self, action: str, thing: str, detail: str = "", why: str = "", *, tenant: str = ""
+    ) -> None:
         """Append an entry, before the act.
 
         Args:
@@ -38,6 +41,7 @@ class Auditor:
             thing: To which: an id.
             detail: What of it changes.
             why: In the actor's own words.
+            tenant: Whose thing it is; empty if it is nobody's.
 
         Raises:
             Unavailable, OutcomeUnknown: Perhaps nothing was written; the act must not follow.
@@ -47,9 +51,29 @@ class Auditor:
             actor=self.actor,
             action=action,
             thing=thing,
+            tenant=tenant,
             detail=detail,
             why=why,
             source=self.source,
             at=self.clock.now(),
         )
         create(self.graph.audit, [entry])
+
+
+def owner_of(graph: GraphStores, scope: Scope) -> str:
+    """Return whose work a scope holds; empty if it is not one tenant's.
+
+    Raises:
+        Unavailable: No answer.
+    """
+    match scope.kind:
+        case ScopeKind.TENANT:
+            return scope.name
+        case ScopeKind.RUN:
+            (run,) = graph.runs.read([scope.name])
+            return run.tenant if run is not None else ""
+        case ScopeKind.ZONE:
+            (zone,) = graph.zones.read([scope.name])
+            return zone.tenant if zone is not None else ""
+        case _:
+            return ""

@@ -23,7 +23,7 @@ from region_scheduler.domain.pause import Scope
 from region_scheduler.domain.timetable import Gap, Repeat, Timetable
 from region_scheduler.errors import InvalidInput, NotFound
 from region_scheduler.lifecycle.settle import Settler
-from region_scheduler.operations.audit import Auditor
+from region_scheduler.operations.audit import Auditor, owner_of
 from region_scheduler.operations.schedules import timetable_of
 from region_scheduler.ports.records import GraphStores
 
@@ -151,7 +151,10 @@ def set_calendar(
     if standing is not None and standing.is_on and standing.kind is not wanted.kind:
         told = f"there is a {standing.kind} by that name: choose another, or remove it first"
         raise InvalidInput(field="NAME", value=wanted.name, expected=told)
-    auditor.record(f"calendars.{wanted.kind}", _thing(wanted), when(wanted), wanted.reason)
+    owner = owner_of(graph, wanted.scope)
+    auditor.record(
+        f"calendars.{wanted.kind}", _thing(wanted), when(wanted), wanted.reason, tenant=owner
+    )
     (created,) = create(graph.calendars, [wanted])
     made = created.value
     if not created.is_new:
@@ -169,7 +172,8 @@ def remove_calendar(
     Raises:
         Unavailable, OutcomeUnknown: Call again.
     """
-    auditor.record("calendars.remove", _thing(calendar), when(calendar), why)
+    owner = owner_of(graph, calendar.scope)
+    auditor.record("calendars.remove", _thing(calendar), when(calendar), why, tenant=owner)
     gone = commit_one(graph.calendars, Change(calendar.id, removed, known=calendar))
     settler.wake(region.id for region in graph.regions.all())
     return gone

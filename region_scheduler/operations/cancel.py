@@ -70,7 +70,7 @@ def cancel_run(
     if run.state in RUN_ENDED:
         told = f"it is {run.state}: nothing of it is left to cancel"
         raise InvalidInput(field="RUN", value=run.id, expected=told)
-    auditor.record("runs.cancel", run.id, why=why)
+    auditor.record("runs.cancel", run.id, why=why, tenant=run.tenant)
     begin = partial(cancelling, reason=_sentence(auditor.actor, why))
     begun = commit_one(graph.runs, Change(run.id, begin))
     with suppress(*_NO_ANSWER):
@@ -102,7 +102,8 @@ def cancel_admission(
     (found,) = graph.admissions.read([admission.id])
     if found is None:
         raise NotFound(thing="admission", id=admission.id)
-    auditor.record("admissions.cancel", admission.id, f"run {admission.run}", why)
+    of_run = f"run {admission.run}"
+    auditor.record("admissions.cancel", admission.id, of_run, why, tenant=found.tenant)
     reason = _sentence(auditor.actor, why)
     (standing,) = create(graph.runs, [tombstone_of(found, reason, clock.now())])
     if not standing.value.is_tombstone:
@@ -137,7 +138,7 @@ def cancel_task(
         # Whoever moves the tasks that are to be done again would take it for one of them.
         winner = "a round that is being opened; cancel the run, or this task when it goes on"
         raise LostRace(thing=f"cancel of {task.spec.name}", winner=winner)
-    auditor.record("tasks.cancel", task.id, why=why)
+    auditor.record("tasks.cancel", task.id, why=why, tenant=task.tenant)
     stamp = Stamp(auditor.actor, clock.now())
     stop = partial(cancel, reason=_sentence(auditor.actor, why), stamp=stamp)
     after: Task = commit_one(graph.tasks, Change(task.id, stop))
@@ -174,7 +175,8 @@ def reprioritise_task(
     _require_open(task)
     if task.priority_now == priority:
         return task
-    auditor.record("tasks.reprioritise", task.id, f"{task.priority_now} -> {priority}", why)
+    moved = f"{task.priority_now} -> {priority}"
+    auditor.record("tasks.reprioritise", task.id, moved, why, tenant=task.tenant)
     change = partial(reprioritise, priority=priority)
     after: Task = commit_one(graph.tasks, Change(task.id, change))
     if after.priority_now != priority:

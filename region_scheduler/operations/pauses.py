@@ -13,7 +13,7 @@ from region_scheduler.domain.states import CLAIMABLE
 from region_scheduler.domain.task import Task
 from region_scheduler.errors import InvalidInput, NotFound, OutcomeUnknown
 from region_scheduler.lifecycle.settle import Settler
-from region_scheduler.operations.audit import Auditor
+from region_scheduler.operations.audit import Auditor, owner_of
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
 
@@ -48,7 +48,7 @@ def pause(
     if until is not None and until <= now:
         expected = f"it must be after now, {now.isoformat(timespec='seconds')}"
         raise InvalidInput(field="--until", value=until.isoformat(), expected=expected)
-    auditor.record(f"{scope.kind}.pause", scope.name, reason)
+    auditor.record(f"{scope.kind}.pause", scope.name, reason, tenant=owner_of(graph, scope))
     wanted = Pause(id=scope.key, scope=scope, reason=reason, by=auditor.actor, at=now, until=until)
     (created,) = create(graph.pauses, [wanted])
     if created.is_new:
@@ -67,7 +67,7 @@ def unpause(graph: GraphStores, settler: Settler, auditor: Auditor, scope: Scope
     (found,) = graph.pauses.read([scope.key])
     if found is None or not found.is_on:
         raise NotFound(thing=f"pause of {scope.kind}", id=scope.name)
-    auditor.record(f"{scope.kind}.unpause", scope.name)
+    auditor.record(f"{scope.kind}.unpause", scope.name, tenant=owner_of(graph, scope))
     over = commit_one(graph.pauses, Change(found.id, lifted, known=found))
     settler.wake(region.id for region in graph.regions.all())
     return over
@@ -90,7 +90,7 @@ def step(
     if found is None or not found.holds_at(clock.now()):
         expected = f"it is not paused; `pause run {run.id}` pauses it"
         raise InvalidInput(field="RUN", value=run.id, expected=expected)
-    auditor.record("run.step", run.id)
+    auditor.record("run.step", run.id, tenant=run.tenant)
     waiting = graph.tasks.of_run(run.id, sorted(CLAIMABLE))
     release = partial(let_pass, passport=found.passport)
     outcomes = commit(graph.tasks, [Change(task.id, release, known=task) for task in waiting])

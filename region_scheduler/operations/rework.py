@@ -40,7 +40,7 @@ def retry_task(
         told = f"it is {task.state}: only what failed or was cancelled is retried"
         way_out = "; `tasks clear` runs it again" if task.state is TaskState.DONE else ""
         raise InvalidInput(field="TASK", value=task.spec.name, expected=told + way_out)
-    auditor.record("tasks.retry", task.id)
+    auditor.record("tasks.retry", task.id, tenant=task.tenant)
     return _again(graph, settler, clock, _wish(Again.RETRY, task, auditor.actor), task)
 
 
@@ -70,7 +70,8 @@ def clear_task(
         LostRace: Its run is being cancelled, or cannot go on.
         Unavailable, OutcomeUnknown: Call again, or the reconciler goes on.
     """
-    auditor.record("tasks.clear", task.id, "with dependents" if is_deep else "only")
+    how = "with dependents" if is_deep else "only"
+    auditor.record("tasks.clear", task.id, how, tenant=task.tenant)
     wish = _wish(Again.CLEAR, task, auditor.actor, is_deep)
     return _again(graph, settler, clock, wish, task)
 

@@ -81,7 +81,7 @@ def resume_run(
         if found.state in RUN_COMPLETE:
             return found, []
         _reopened_once(found)
-    auditor.record("runs.resume", run_id)
+    auditor.record("runs.resume", run_id, tenant=found.tenant if found else "")
     run = commit_one(graph.runs, Change(run_id, _reopened_once))
     return open_round(graph, settler, run, Stamp(auditor.actor, clock.now()))
 
@@ -118,7 +118,7 @@ def give_answer(
             return task
         told = f"it is {task.state}{f' ({task.reason})' if task.reason else ''} and awaits nothing"
         raise InvalidInput(field="TASK", value=task.spec.name, expected=told)
-    auditor.record("tasks.answer", task.id, "yes" if is_yes else "no")
+    auditor.record("tasks.answer", task.id, "yes" if is_yes else "no", tenant=task.tenant)
     given = Answer(
         id=id_,
         task=task.id,

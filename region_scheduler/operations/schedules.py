@@ -175,7 +175,9 @@ def create_schedule(graph: GraphStores, auditor: Auditor, wanted: Schedule) -> S
         InvalidInput: The tenant has another schedule of that name.
         Unavailable, OutcomeUnknown: Call again; the same schedule twice is one.
     """
-    auditor.record("schedules.create", wanted.name, wanted.timetable.expression)
+    auditor.record(
+        "schedules.create", wanted.name, wanted.timetable.expression, tenant=wanted.tenant
+    )
     (created,) = create(graph.schedules, [wanted])
     standing = created.value
     if standing.is_deleted:
@@ -208,7 +210,7 @@ def switch_schedule(
         Unavailable, OutcomeUnknown: Call again.
     """
     action = "schedules.unpause" if is_enabled else "schedules.pause"
-    auditor.record(action, schedule.name, reason)
+    auditor.record(action, schedule.name, reason, tenant=schedule.tenant)
     switch = partial(switched, is_enabled=is_enabled, reason=reason)
     return commit_one(graph.schedules, Change(schedule.id, switch, known=schedule))
 
@@ -219,7 +221,7 @@ def delete_schedule(graph: GraphStores, auditor: Auditor, schedule: Schedule) ->
     Raises:
         Unavailable, OutcomeUnknown: Call again.
     """
-    auditor.record("schedules.delete", schedule.name)
+    auditor.record("schedules.delete", schedule.name, tenant=schedule.tenant)
     return commit_one(graph.schedules, Change(schedule.id, deleted, known=schedule))
 
 

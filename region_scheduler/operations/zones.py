@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from region_scheduler.commit.create import create
 from region_scheduler.domain.ids import zone_key
@@ -10,20 +11,27 @@ from region_scheduler.domain.region import Region
 from region_scheduler.domain.run import Zone
 from region_scheduler.domain.task import Json
 from region_scheduler.errors import InvalidInput, NotFound
+from region_scheduler.identity.quotas import Quotas
 from region_scheduler.operations.audit import Auditor
 from region_scheduler.ports.records import GraphStores
 
 
-def create_zone(graph: GraphStores, auditor: Auditor, zone: Zone) -> Zone:
+def create_zone(graph: GraphStores, auditor: Auditor, quotas: Quotas, zone: Zone) -> Zone:
     """Store a zone whose type, parameters and regions were checked.
 
     Raises:
         InvalidInput: The tenant has another zone of that name.
-        Unavailable, OutcomeUnknown: Call again; the same zone twice is one.
+        Throttled: The tenant has as many zones as it may; nothing was written.
+        LostRace, Unavailable, OutcomeUnknown: Call again; the same zone twice is one.
     """
-    auditor.record("zones.create", zone.name, zone.zone_type)
-    (created,) = create(graph.zones, [zone])
-    standing = created.value
+    (standing,) = graph.zones.read([zone.id])
+    if standing is None:
+        note = partial(
+            auditor.record, "zones.create", zone.name, zone.zone_type, tenant=zone.tenant
+        )
+        quotas.grant_zone(zone, note)
+        (created,) = create(graph.zones, [zone])
+        standing = created.value
     if different := _differences(standing, zone):
         told = f"it exists with {', '.join(different)}; give the same, or choose another name"
         raise InvalidInput(field="NAME", value=zone.name, expected=told)

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.calendar import Calendar
+from region_scheduler.domain.grant import Grants, RunsInUse
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
@@ -21,7 +22,7 @@ from region_scheduler.domain.run import Run, Zone
 from region_scheduler.domain.schedule import Schedule
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import SCHEMA, Json
-from region_scheduler.domain.tenant import Level, Tenant
+from region_scheduler.domain.tenant import Level, Quota, Tenant
 from region_scheduler.ports.consistency import Deciding, Suggesting
 from region_scheduler.ports.documents import Documents
 from region_scheduler.ports.tasks import InFlight, TaskStore
@@ -46,14 +47,6 @@ class RunStore(Documents[Run], Protocol):
         """Return the ids of all runs."""
         ...
 
-    def unended_of(self, tenant: str, limit: int) -> Deciding[int]:
-        """Count the unended runs of `tenant`, up to `limit`."""
-        ...
-
-    def since_of(self, tenant: str, since: datetime, limit: int) -> Deciding[int]:
-        """Count the runs of `tenant` that were created since an instant, up to `limit`."""
-        ...
-
 
 class ZoneStore(Documents[Zone], Protocol):
     """Landing zones."""
@@ -64,10 +57,6 @@ class ZoneStore(Documents[Zone], Protocol):
 
     def held(self) -> Deciding[list[Zone]]:
         """Return the zones that name an active run."""
-        ...
-
-    def count_of(self, tenant: str, limit: int) -> Deciding[int]:
-        """Count the zones of `tenant`, up to `limit`."""
         ...
 
 
@@ -239,6 +228,24 @@ class TenantStore(Documents[Tenant], Protocol):
         ...
 
 
+class GrantStore(Documents[Grants], Protocol):
+    """What each tenant was granted under its quota and is perhaps not there yet."""
+
+    def runs_in_use(self, grants: Grants, quota: Quota, day: datetime) -> Deciding[RunsInUse]:
+        """Return how much of its quota of runs a tenant uses, besides what `grants` names.
+
+        Args:
+            grants: As read before; what they name is counted by the caller.
+            quota: Only what it bounds is counted.
+            day: When the day began.
+        """
+        ...
+
+    def zones_in_use(self, tenant: str) -> Deciding[int]:
+        """Count the zones of `tenant`."""
+        ...
+
+
 class PauseStore(Documents[Pause], Protocol):
     """The pause of each scope that ever had one."""
 
@@ -279,6 +286,7 @@ class AuditEntry:
         actor: Who, e.g. `operator:anna`.
         action: What, e.g. `runs.cancel`.
         thing: To which: an id.
+        tenant: Whose thing it is; empty if it is nobody's, or everybody's.
         detail: What of it changed.
         why: In the actor's own words.
         source: From where: the surface and the machine.
@@ -287,6 +295,7 @@ class AuditEntry:
     id: str
     rev: str = ""
     schema: int = SCHEMA
+    tenant: str = ""
     actor: str
     action: str
     thing: str
@@ -299,8 +308,10 @@ class AuditEntry:
 class AuditStore(Documents[AuditEntry], Protocol):
     """What people did; entries are only ever inserted."""
 
-    def recent(self, limit: int) -> Suggesting[list[AuditEntry]]:
-        """Return entries, newest first."""
+    def recent(
+        self, limit: int, tenant: str = "", since: datetime | None = None
+    ) -> Suggesting[list[AuditEntry]]:
+        """Return entries, newest first; of one tenant, or since an instant, if given."""
         ...
 
 
@@ -355,6 +366,11 @@ class GraphStores(Protocol):
     @property
     def tenants(self) -> TenantStore:
         """Customers."""
+        ...
+
+    @property
+    def grants(self) -> GrantStore:
+        """What tenants were granted."""
         ...
 
     @property

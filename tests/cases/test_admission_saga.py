@@ -21,8 +21,10 @@ from region_scheduler.domain.admission import Admission, AdmissionState, admissi
 from region_scheduler.domain.ids import Incarnation, RunId, task_id
 from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.domain.states import RunState
+from region_scheduler.domain.tenant import Quota
 from region_scheduler.embedded.arango.control import FaultControl
 from region_scheduler.errors import OutcomeUnknown, Unavailable
+from region_scheduler.identity.quotas import Quotas
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.simulation.steps import Crash
@@ -48,7 +50,8 @@ def accept_and_die(world: World, key: str) -> None:
     ports = region.ports.through(crashing_after("admissions.insert"))
     who = settler(ports, dead)
     saga = AdmissionSaga(HOME, ports.graph, ports.metadata, who)
-    submits = Intake(ports.graph, saga, dead, ports.clock, ports.ids)
+    quotas = Quotas(ports.graph, Quota(), ports.clock)
+    submits = Intake(ports.graph, saga, dead, ports.clock, ports.ids, quotas)
     with pytest.raises(Crash):
         submits.admit(PLAN, key)
 

@@ -21,8 +21,10 @@ from region_scheduler.domain.admission import AdmissionState
 from region_scheduler.domain.ownership import Ownership
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
 from region_scheduler.domain.task import EventKind, Task
+from region_scheduler.domain.tenant import Quota
 from region_scheduler.embedded.arango.control import FaultControl
 from region_scheduler.embedded.arango.faults import Fault, FaultKind
+from region_scheduler.identity.quotas import Quotas
 from region_scheduler.ports.documents import WriteResult, Written
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World
@@ -213,8 +215,9 @@ def test_stk_027_a_submission_that_broke_off_after_four_leaves_is_finished_by_an
 
     ports = home(world).ports.through(die)
     saga = AdmissionSaga(HOME, ports.graph, ports.metadata, settler(ports, dead))
+    quotas = Quotas(ports.graph, Quota(), ports.clock)
     with pytest.raises(Crash):
-        Intake(ports.graph, saga, dead, ports.clock, ports.ids).admit(plan, "k")
+        Intake(ports.graph, saga, dead, ports.clock, ports.ids, quotas).admit(plan, "k")
     graph = graph_of(world)
     (open_,) = graph.admissions.unfinished()
     assert graph.tasks.counts(open_.run) == (4, 0)

@@ -27,7 +27,9 @@ from region_scheduler.domain.region import Region
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import EventKind
+from region_scheduler.domain.tenant import Quota
 from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
+from region_scheduler.identity.quotas import Quotas
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World
 from tests.cases.troubled import Moments, TroubledWorld, once
@@ -296,7 +298,8 @@ def accepted(world: World, count: int, region: str = HOME) -> None:
     dead = another(world, Ownership.NONE, region=region).keeper.instance.id
     ports = world.regions[region].ports.through(dying_after("admissions.insert"))
     saga = AdmissionSaga(region, ports.graph, ports.metadata, settler(ports, dead))
-    intake = Intake(ports.graph, saga, dead, ports.clock, ports.ids)
+    quotas = Quotas(ports.graph, Quota(), ports.clock)
+    intake = Intake(ports.graph, saga, dead, ports.clock, ports.ids, quotas)
     plan = a_plan(
         [spec("a", region, allowed_regions=(region,))], home_region=region, regions=(region,)
     )

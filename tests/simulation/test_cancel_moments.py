@@ -211,7 +211,7 @@ def test_what_was_cancelled_before_it_was_published_cannot_be_resumed(world: Wor
     stores = region.ports.through(die_after_accepting).graph
     intake = type(region.services.intake)(
         stores, region.services.cluster_manager._saga, Incarnation("gone:1"), world.clock,
-        world.chance,
+        world.chance, region.services.intake._quotas,
     )  # fmt: skip
     with pytest.raises(Crash):
         intake.admit(a_plan([spec("a")]), "k")

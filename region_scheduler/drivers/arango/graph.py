@@ -25,6 +25,7 @@ from region_scheduler.drivers.arango.records import (
     ArangoAudit,
     ArangoCalendars,
     ArangoConflicts,
+    ArangoGrants,
     ArangoInstances,
     ArangoPauses,
     ArangoRegions,
@@ -103,6 +104,7 @@ class ArangoGraph:
         self.conflicts = ArangoConflicts(db, queries)
         self.answers = ArangoAnswers(db, queries)
         self.tenants = ArangoTenants(db, queries)
+        self.grants = ArangoGrants(db, queries)
         self.pauses = ArangoPauses(db, queries)
         self.calendars = ArangoCalendars(db, queries)
         self.schedules = ArangoSchedules(db, queries)

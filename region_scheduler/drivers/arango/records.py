@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from arango.database import StandardDatabase
 
-from region_scheduler.domain.admission import Admission, AdmissionSummary
+from region_scheduler.domain.admission import Admission, AdmissionState, AdmissionSummary
 from region_scheduler.domain.calendar import Calendar
+from region_scheduler.domain.grant import Grants, RunsInUse
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.pause import Pause
@@ -18,13 +19,14 @@ from region_scheduler.domain.run import Run, Zone
 from region_scheduler.domain.schedule import Schedule
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.states import RUN_ENDED, RunState
-from region_scheduler.domain.tenant import Tenant, tenant_key
+from region_scheduler.domain.tenant import Quota, Tenant, tenant_key
 from region_scheduler.drivers.arango.codec import Codec, instant
 from region_scheduler.drivers.arango.documents import ArangoDocuments
 from region_scheduler.drivers.arango.query import Queries
 from region_scheduler.ports.records import Answer, AuditEntry, Conflict, Standing
 from region_scheduler.ports.tasks import InFlight
 
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _UNENDED: Final = [state.value for state in RunState if state not in RUN_ENDED]
 
 
@@ -50,18 +52,6 @@ class ArangoRuns(ArangoDocuments[Run]):
         """Return the ids of all runs."""
         return [RunId(id_) for id_ in self._queries.rows("runs_ids")]
 
-    def unended_of(self, tenant: str, limit: int) -> int:
-        """Count the unended runs of `tenant`, up to `limit`."""
-        question = "runs_unended_of_tenant"
-        (count,) = self._queries.rows(question, tenant=tenant, states=_UNENDED, limit=limit)
-        return int(count)
-
-    def since_of(self, tenant: str, since: datetime, limit: int) -> int:
-        """Count the runs of `tenant` that were created since an instant, up to `limit`."""
-        question = "runs_since_of_tenant"
-        (count,) = self._queries.rows(question, tenant=tenant, since=instant(since), limit=limit)
-        return int(count)
-
 
 class ArangoZones(ArangoDocuments[Zone]):
     """Landing zones."""
@@ -76,11 +66,6 @@ class ArangoZones(ArangoDocuments[Zone]):
     def held(self) -> list[Zone]:
         """Return the zones that name an active run."""
         return self.listed("zones_held")
-
-    def count_of(self, tenant: str, limit: int) -> int:
-        """Count the zones of `tenant`, up to `limit`."""
-        (count,) = self._queries.rows("zones_of_tenant", tenant=tenant, limit=limit)
-        return int(count)
 
 
 class ArangoRegions(ArangoDocuments[Region]):
@@ -209,6 +194,33 @@ class ArangoTenants(ArangoDocuments[Tenant]):
         return self.listed("tenants_all")
 
 
+class ArangoGrants(ArangoDocuments[Grants]):
+    """What tenants were granted."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Grants, "grants"))
+
+    def runs_in_use(self, grants: Grants, quota: Quota, day: datetime) -> RunsInUse:
+        """Return how much of its quota of runs a tenant uses, besides `grants`."""
+        since = _NEVER if quota.runs_a_day_max is None else day
+        (found,) = self._queries.rows(
+            "grants_runs_in_use",
+            tenant=grants.tenant,
+            granted=[one.admission for one in grants.runs],
+            runs=[one.run for one in grants.runs],
+            since=instant(since),
+            states=[] if quota.runs_in_flight_max is None else _UNENDED,
+            void=[AdmissionState.VOID],
+            uncounted=[AdmissionState.VOID, AdmissionState.REFUSED],
+        )
+        return RunsInUse(found["in_flight"], found["today"], frozenset(found["seen"]))
+
+    def zones_in_use(self, tenant: str) -> int:
+        """Count the zones of `tenant`."""
+        (count,) = self._queries.rows("grants_zones_in_use", tenant=tenant)
+        return int(count)
+
+
 class ArangoPauses(ArangoDocuments[Pause]):
     """The pause of each scope that ever had one."""
 
@@ -257,6 +269,9 @@ class ArangoAudit(ArangoDocuments[AuditEntry]):
     def __init__(self, db: StandardDatabase, queries: Queries) -> None:
         super().__init__(db, queries, Codec(AuditEntry, "audit"))
 
-    def recent(self, limit: int) -> list[AuditEntry]:
-        """Return entries, newest first."""
-        return self.listed("audit_recent", limit=limit)
+    def recent(
+        self, limit: int, tenant: str = "", since: datetime | None = None
+    ) -> list[AuditEntry]:
+        """Return entries, newest first; of one tenant, or since an instant, if given."""
+        begin = "" if since is None else instant(since)
+        return self.listed("audit_recent", limit=limit, tenant=tenant, since=begin)

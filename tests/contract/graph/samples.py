@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from region_scheduler.domain.admission import Admission, Plan, admission_key
 from region_scheduler.domain.calendar import Calendar, CalendarKind, calendar_key
+from region_scheduler.domain.grant import Grants, RunGrant
 from region_scheduler.domain.ids import (
     ClaimId,
     Incarnation,
@@ -194,6 +195,17 @@ def a_tenant(name: str = TEXT, **more: Any) -> Tenant:
     return Tenant(id=tenant_key(name), name=name, **{**given, **more})
 
 
+def some_grants(tenant: str = TEXT, **more: Any) -> Grants:
+    grant = RunGrant(
+        id="g1",
+        admission=admission_key("client", tenant, "k"),
+        run=RunId("run1"),
+        instance=Incarnation("cli:1"),
+    )
+    given = {"runs": (grant,), "zones": (replace(a_zone(), tenant=tenant),)}
+    return Grants(id=tenant_key(tenant), tenant=tenant, **{**given, **more})
+
+
 _HOLDER: Final = SlotHolder(task_id(RunId("run1"), "x"), Token(3, ClaimId("c")))
 KINDS: Final[dict[str, Callable[[], Any]]] = {
     "tasks": _task,
@@ -208,6 +220,7 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "conflicts": a_conflict,
     "answers": an_answer,
     "tenants": a_tenant,
+    "grants": some_grants,
     "pauses": lambda: a_pause(number=3, until=AT),
     "calendars": lambda: a_calendar(
         begin=AT, end=AT, timetable=a_schedule().timetable, lasts_s=3.5

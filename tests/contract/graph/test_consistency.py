@@ -10,11 +10,13 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from region_scheduler.domain.grant import Grants
 from region_scheduler.domain.instance import Fence, FenceKind
 from region_scheduler.domain.region import Region
 from region_scheduler.domain.slot import SlotHolder
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Token
+from region_scheduler.domain.tenant import Quota, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.drivers.arango.query import question
 from region_scheduler.ports import records, tasks
@@ -49,11 +51,13 @@ PORTS: dict[str, type] = {
     "conflicts": records.ConflictStore,
     "answers": records.AnswerStore,
     "tenants": records.TenantStore,
+    "grants": records.GrantStore,
     "pauses": records.PauseStore,
     "calendars": records.CalendarStore,
     "schedules": records.ScheduleStore,
     "audit": records.AuditStore,
 }
+NONE = Grants(id=tenant_key("acme"), tenant="acme")
 ID = {name: a_task(name).id for name in "abcd"}
 # Each question, asked so that there is something to see once `fill` has been seen.
 QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
@@ -83,11 +87,10 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("runs", "recent"): lambda s: s.recent(5),
     ("runs", "of_zone"): lambda s: s.of_zone("z1"),
     ("runs", "ids"): lambda s: s.ids(),
-    ("runs", "unended_of"): lambda s: s.unended_of("acme", 5),
-    ("runs", "since_of"): lambda s: s.since_of("acme", AT, 5),
     ("zones", "all"): lambda s: s.all(),
     ("zones", "held"): lambda s: s.held(),
-    ("zones", "count_of"): lambda s: s.count_of("acme", 5),
+    ("grants", "runs_in_use"): lambda s: s.runs_in_use(NONE, Quota(0, 9, 9), AT).in_flight,
+    ("grants", "zones_in_use"): lambda s: s.zones_in_use("acme"),
     ("regions", "all"): lambda s: s.all(),
     ("regions", "standing"): lambda s: s.standing("eu", ["acme"]).region,
     ("instances", "unfenced"): lambda s: s.unfenced(),

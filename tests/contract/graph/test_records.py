@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
-from region_scheduler.domain.admission import AdmissionState
+from region_scheduler.domain.admission import Admission, AdmissionState, admission_key
+from region_scheduler.domain.grant import Grants, RunGrant, RunsInUse
 from region_scheduler.domain.ids import ClaimId, RunId, TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
 from region_scheduler.domain.region import Region
@@ -12,6 +14,7 @@ from region_scheduler.domain.schedule import Firing
 from region_scheduler.domain.slot import Reservation, SlotHolder
 from region_scheduler.domain.states import RUN_ENDED, RunState
 from region_scheduler.domain.task import Token
+from region_scheduler.domain.tenant import Quota, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from tests.contract.graph.samples import (
     a_conflict,
@@ -47,25 +50,70 @@ def test_recent_runs_come_newest_first(graph: ArangoGraph) -> None:
     put(graph, "runs", [a_run(f"run{n}", created_at=AT + n * HALF_S) for n in range(5)])
 
     assert [r.id for r in graph.runs.recent(3)] == ["run4", "run3", "run2"]
+    assert sorted(graph.runs.ids()) == [f"run{n}" for n in range(5)]
 
 
-def test_runs_of_a_tenant_are_counted_up_to_a_limit(graph: ArangoGraph) -> None:
-    runs = [a_run(f"run{n}", tenant="b", created_at=AT + n * HALF_S) for n in range(4)]
-    ended = a_run("ended", tenant="b", state=RunState.DONE, created_at=AT - HALF_S)
+BOUNDED = Quota(runs_a_day_max=9, runs_in_flight_max=9)
+NOTHING = Grants(id=tenant_key("b"), tenant="b")
+
+
+def accepted(key: str, state: AdmissionState, seconds: float = 0, tenant: str = "b") -> Admission:
+    """Return an admission whose run is called as its key."""
+    at = AT + timedelta(seconds=seconds)
+    made = an_admission(key, state=state, run=RunId(key), created_at=at)
+    return replace(made, id=admission_key("client", tenant, key), tenant=tenant)
+
+
+def test_a_run_is_in_flight_from_its_admission_to_its_end_and_counts_once(
+    graph: ArangoGraph,
+) -> None:
+    """`both` is published and its admission not closed yet."""
+    runs = [a_run(name, tenant="b") for name in ("both", "late")]
+    ended = a_run("ended", tenant="b", state=RunState.DONE)
     put(graph, "runs", [*runs, ended, a_run("other", tenant="a")])
+    open_ = [accepted(name, AdmissionState.ACCEPTED) for name in ("both", "early")]
+    others = [
+        accepted("stranger", AdmissionState.ACCEPTED, tenant="a"),
+        accepted("void", AdmissionState.VOID),
+        accepted("refused", AdmissionState.REFUSED),
+    ]
+    put(graph, "admissions", [*open_, *others])
 
-    assert [graph.runs.unended_of("b", limit) for limit in (0, 3, 9)] == [0, 3, 4]
-    assert graph.runs.since_of("b", AT + HALF_S, 9) == 3
-    assert graph.runs.since_of("b", AT - SECOND, 9) == 5
-    assert graph.runs.since_of("b", AT - SECOND, 2) == 2
-    assert graph.runs.unended_of("nobody", 9) == 0
-    assert sorted(graph.runs.ids()) == ["ended", "other", "run0", "run1", "run2", "run3"]
+    assert graph.grants.runs_in_use(NOTHING, BOUNDED, AT).in_flight == 3
+    unbounded = graph.grants.runs_in_use(NOTHING, Quota(runs_a_day_max=9), AT)
+    assert unbounded.in_flight == 2, "runs are not counted, what is just being admitted is"
 
 
-def test_zones_of_a_tenant_are_counted_up_to_a_limit(graph: ArangoGraph) -> None:
+def test_the_runs_of_a_day_are_those_accepted_since_it_began(graph: ArangoGraph) -> None:
+    states = [AdmissionState.DONE, AdmissionState.ACCEPTED, AdmissionState.CANCELLED]
+    made = [accepted(f"k{n}", state, n) for n, state in enumerate(states)]
+    uncounted = [AdmissionState.REFUSED, AdmissionState.VOID]
+    made += [accepted(state, state, 9) for state in uncounted]
+    put(graph, "admissions", [*made, accepted("yesterday", AdmissionState.DONE, -0.5)])
+
+    assert graph.grants.runs_in_use(NOTHING, BOUNDED, AT).today == 3
+    assert graph.grants.runs_in_use(NOTHING, BOUNDED, AT + SECOND).today == 2
+    in_flight_only = Quota(runs_in_flight_max=9)
+    assert graph.grants.runs_in_use(NOTHING, in_flight_only, AT).today == 0
+
+
+def test_what_is_granted_is_seen_and_counted_apart(graph: ArangoGraph) -> None:
+    there, void = accepted("there", AdmissionState.ACCEPTED), accepted("void", AdmissionState.VOID)
+    put(graph, "admissions", [there, void, accepted("more", AdmissionState.ACCEPTED)])
+    granted = [
+        RunGrant(id=one.key, admission=one.id, run=one.run, instance=one.instance)
+        for one in (there, void, accepted("not yet", AdmissionState.ACCEPTED))
+    ]
+
+    used = graph.grants.runs_in_use(replace(NOTHING, runs=tuple(granted)), BOUNDED, AT)
+
+    assert used == RunsInUse(in_flight=1, today=1, seen=frozenset({there.id}))
+
+
+def test_zones_of_a_tenant_are_counted(graph: ArangoGraph) -> None:
     put(graph, "zones", [a_zone(f"z{n}") for n in range(3)] + [a_zone("z0", tenant="other")])
 
-    assert [graph.zones.count_of("acme", limit) for limit in (2, 9)] == [2, 3]
+    assert [graph.grants.zones_in_use(name) for name in ("acme", "other", "nobody")] == [3, 1, 0]
 
 
 def test_tenants_come_by_name(graph: ArangoGraph) -> None:
@@ -169,6 +217,14 @@ def test_conflicts_and_audit_come_newest_first(graph: ArangoGraph) -> None:
 
     assert [c.id for c in graph.conflicts.recent(2)] == ["c3", "c2"]
     assert [e.id for e in graph.audit.recent(2)] == ["e3", "e2"]
+    assert [e.id for e in graph.audit.recent(9, since=AT + SECOND)] == ["e3", "e2"]
+
+
+def test_audit_of_one_tenant(graph: ArangoGraph) -> None:
+    put(graph, "audit", [an_entry("e1", tenant="a"), an_entry("e2", tenant="b"), an_entry("e3")])
+
+    assert [e.id for e in graph.audit.recent(9, "b")] == ["e2"]
+    assert [e.id for e in graph.audit.recent(9)] == ["e3", "e2", "e1"]
 
 
 def test_answers_of_tasks_come_oldest_first(graph: ArangoGraph) -> None:
