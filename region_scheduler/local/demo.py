@@ -156,6 +156,7 @@ def report(
         "overlaps": counters.overlaps,
         "done_twice": counters.done_twice,
         "strays": counters.strays,
+        "capacity_overruns": counters.capacity_overruns,
         "first_step_s": round(first_end - timing.up_at, 1),
         "seconds_to_up": round(timing.up_at - timing.began_at, 1),
         "seconds": round(timing.ended_at - timing.began_at, 1),
@@ -200,7 +201,8 @@ def report_lines(found: dict[str, Json]) -> list[str]:
         f" {conflicts['requeued']} requeued; workers: {workers}",
         f"from the step processes' own log: {found['misrouted']} misrouted,"
         f" {found['order_violations']} order violations, {found['overlaps']} overlaps,"
-        f" {found['done_twice']} done twice, {found['strays']} strays",
+        f" {found['done_twice']} done twice, {found['strays']} strays,"
+        f" {found['capacity_overruns']} capacity overruns",
         f"up after {found['seconds_to_up']:g} s, first step done {found['first_step_s']:g} s later,"
         f" {found['seconds']:g} s in all: {'ok' if found['ok'] else 'NOT ok'}",
     ]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import Protocol
 
 from region_scheduler.domain.ids import ReceiptId, TaskId
 from region_scheduler.domain.states import SATISFYING
-from region_scheduler.domain.task import EventKind, HistoryEntry, Task, Token
+from region_scheduler.domain.task import EventKind, HistoryEntry, Task, Token, units_needed
 
 
 class StepFact(Protocol):
@@ -84,6 +84,8 @@ class Counters:
         overlaps: Pairs of executions of one task at the same time.
         done_twice: Tasks completed twice, or executed again after their completion.
         strays: Executions under a receipt that no start was accepted for.
+        capacity_overruns: Executions that began while others held so much of a resource that there
+            was not enough of it left.
     """
 
     misrouted: int
@@ -91,13 +93,12 @@ class Counters:
     overlaps: int
     done_twice: int
     strays: int
+    capacity_overruns: int
 
     @property
     def total(self) -> int:
         """All of them together."""
-        return (
-            self.misrouted + self.order_violations + self.overlaps + self.done_twice + self.strays
-        )
+        return sum(getattr(self, field.name) for field in fields(self))
 
 
 def count(
@@ -105,6 +106,7 @@ def count(
     tasks: Sequence[Task],
     before: Mapping[TaskId, Sequence[TaskId]],
     alive: Collection[int] = (),
+    capacities: Mapping[str, int] | None = None,
 ) -> Counters:
     """Return how often each promise was broken.
 
@@ -113,6 +115,8 @@ def count(
         tasks: Every task of the runs in question, with its history.
         before: Direct predecessors of each task, from the graph as it was submitted.
         alive: Those of the facts' `shim_pid` that live: a step without an end goes on there.
+        capacities: The most units that each resource had; by default what the tasks were submitted
+            with.
     """
     runs = executions(facts, alive)
     by_id = {task.id: task for task in tasks}
@@ -123,6 +127,7 @@ def count(
         overlaps=len(overlaps(mine)),
         done_twice=len(done_twice(mine, by_id)),
         strays=len(strays(mine, by_id)),
+        capacity_overruns=len(capacity_overruns(mine, by_id, capacities or {})),
     )
 
 
@@ -168,6 +173,35 @@ def overlaps(runs: Iterable[Execution]) -> list[tuple[Execution, Execution]]:
 def strays(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> list[Execution]:
     """Return the executions that began although no start of theirs was accepted."""
     return [run for run in runs if _started(tasks[run.task], run.receipt_id) is None]
+
+
+def capacity_overruns(
+    runs: Iterable[Execution], tasks: Mapping[TaskId, Task], capacities: Mapping[str, int]
+) -> list[Execution]:
+    """Return the executions that began while not enough of a resource of theirs was left.
+
+    Args:
+        runs: Executions; one that ends at the instant at which another begins makes room for it.
+        tasks: Whose locks say what each holds.
+        capacities: Units of each resource; where one is not named, the most that a task says.
+    """
+    found: list[Execution] = []
+    by_resource: dict[str, list[tuple[Execution, int]]] = defaultdict(list)
+    total: dict[str, int] = {}
+    for run in runs:
+        spec = tasks[run.task].spec
+        for name, units in units_needed(spec).items():
+            by_resource[name].append((run, units))
+        for need in spec.locks:
+            total[need.resource] = max(need.capacity, total.get(need.resource, 0))
+    for name, takers in by_resource.items():
+        under_way: list[tuple[Execution, int]] = []
+        for run, units in sorted(takers, key=lambda taker: taker[0].started_at):
+            under_way = [one for one in under_way if one[0].ended_at > run.started_at]
+            under_way.append((run, units))
+            if sum(held for _, held in under_way) > capacities.get(name, total[name]):
+                found.append(run)
+    return found
 
 
 def done_twice(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> list[TaskId]:

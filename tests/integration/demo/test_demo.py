@@ -53,7 +53,14 @@ def test_three_zones_become_real(tmp_path: Path) -> None:
     assert found["done"] == found["tasks"] == 237
     assert found["attempts"] == 237
     assert found["workers"] == dict.fromkeys(REGIONS, 1)
-    broken = ("misrouted", "order_violations", "overlaps", "done_twice", "strays")
+    broken = (
+        "misrouted",
+        "order_violations",
+        "overlaps",
+        "done_twice",
+        "strays",
+        "capacity_overruns",
+    )
     assert {name: found[name] for name in broken} == dict.fromkeys(broken, 0)
     assert set(found["conflicts"]) == {"claims", "assignments", "requeued"}
     assert found["memory_mib"] < 1200

@@ -15,6 +15,7 @@ from region_scheduler.domain.task import (
     ExitKind,
     HistoryEntry,
     Holder,
+    LockNeed,
     Task,
     TaskSpec,
     Token,
@@ -25,7 +26,9 @@ from region_scheduler.verify.counters import Counters, count
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 FIRST, SECOND = TaskId("tasks/run.1"), TaskId("tasks/run.2")
 BEFORE = {SECOND: [FIRST]}
-SOUND = Counters(misrouted=0, order_violations=0, overlaps=0, done_twice=0, strays=0)
+SOUND = Counters(
+    misrouted=0, order_violations=0, overlaps=0, done_twice=0, strays=0, capacity_overruns=0
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +176,39 @@ def test_a_step_that_no_start_was_accepted_for_is_a_stray(
     planted = [*ran(tasks[0], "r0", 0.1, 0.9), *lines]
 
     assert count(planted, tasks, BEFORE) == replace(SOUND, strays=1)
+
+
+def locked(tasks: list[Task], units: int, capacity: int) -> list[Task]:
+    """Let all of them hold units of one resource while they run."""
+    need = LockNeed("acme/aws:organizations", capacity=capacity, units=units)
+    return [replace(task, spec=replace(task.spec, locks=(need,))) for task in tasks]
+
+
+@pytest.mark.parametrize(
+    ("units", "capacity", "begin", "overruns"),
+    [(1, 1, 2.0, 0), (1, 1, 1.9, 1), (1, 2, 1.5, 0), (2, 3, 1.5, 1), (3, 2, 2.0, 2)],
+)
+def test_a_step_that_begins_while_others_hold_too_much_overruns_the_capacity(
+    tasks: list[Task], lines: list[Line], units: int, capacity: int, begin: float, overruns: int
+) -> None:
+    held = [tasks[0], done(SECOND, {}, "r2")]
+    planted = [*lines[:2], *ran(held[1], "r2", begin, 4)]
+
+    found = count(planted, locked(held, units, capacity), {})
+
+    assert found == replace(SOUND, capacity_overruns=overruns)
+    assert count(planted, locked(held, units, capacity), {}, (), {"acme/aws:organizations": 9}) == (
+        SOUND
+    )
+
+
+def test_a_step_that_goes_on_holds_what_it_took(tasks: list[Task], lines: list[Line]) -> None:
+    held = locked([tasks[0], done(SECOND, {}, "r2")], 1, 1)
+    begun = ran(held[0], "r1", 1, 2)[0]
+    planted = [replace(begun, shim_pid=8), *ran(held[1], "r2", 9, 10)]
+
+    assert count(planted, held, {}, alive={8}) == replace(SOUND, capacity_overruns=1)
+    assert count(planted, held, {}, alive={7}) == SOUND
 
 
 def test_several_programs_of_one_attempt_are_one_execution(
