@@ -77,7 +77,8 @@ class Membership:
 
     def __init__(self, keeper: LeaseKeeper) -> None:
         self._keeper = keeper
-        self._loop = Loop(self.name, self._renew)
+        # A longer pause could cost the lease though the store is back in time.
+        self._loop = Loop(self.name, self._renew, pause_max_s=keeper.retry_s)
 
     def start(self) -> None:
         """Register, and renew from now on.

@@ -72,6 +72,11 @@ class LeaseKeeper:
         is_late = self._clock.monotonic() - self._asked_at > self._gap_s
         return float("inf") if is_late else self._unbroken_since
 
+    @property
+    def retry_s(self) -> float:
+        """Longest pause before a renewal that was not answered is tried again, seconds."""
+        return self._timings.retry_s
+
     def may_act(self) -> bool:
         """Say whether the lease still covers this moment."""
         return not self._is_over and self._clock.monotonic() < self._deadline

@@ -24,6 +24,22 @@ def end_process(broken: BrokenInvariant) -> None:
     os._exit(broken.exit_code)
 
 
+def back_off(first_s: float, most_s: float) -> Callable[[int], float]:
+    """Return what tells the pause after so many failures in a row, seconds.
+
+    Chance decides up to a bound that doubles from `first_s` to `most_s`: those that failed together
+    do not come back together.
+    """
+    pauses = wait_random_exponential(multiplier=first_s, max=most_s, min=min(first_s / 10, most_s))
+
+    def pause_s(failures: int) -> float:
+        attempt = RetryCallState(Retrying(), None, (), {})
+        attempt.attempt_number = failures
+        return pauses(attempt)
+
+    return pause_s
+
+
 class Loop:
     """Calls a tick again and again: when it asked to be, and when woken.
 
@@ -54,9 +70,7 @@ class Loop:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._failures = 0
-        self._pauses = wait_random_exponential(
-            multiplier=pause_first_s, max=pause_max_s, min=min(pause_first_s / 10, pause_max_s)
-        )
+        self._pause_s = back_off(pause_first_s, pause_max_s)
 
     def start(self) -> None:
         """Run in a thread of its own."""
@@ -96,9 +110,7 @@ class Loop:
 
     def _back_off(self, failed: Exception) -> None:
         self._failures += 1
-        attempt = RetryCallState(Retrying(), None, (), {})
-        attempt.attempt_number = self._failures
-        pause_s = self._pauses(attempt)
+        pause_s = self._pause_s(self._failures)
         facts = {"loop": self.name, "pause_s": round(pause_s, 3), "failures": self._failures}
         if isinstance(failed, RegionSchedulerError):
             log.warning("tick failed", error=failed.code, detail=str(failed), **facts)
