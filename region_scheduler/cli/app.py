@@ -25,6 +25,7 @@ from region_scheduler.cli import (
     stores,
     submit,
     tasks,
+    tenants,
     zones,
 )
 from region_scheduler.cli.edge import guarded
@@ -40,6 +41,8 @@ _GROUPS = (
     ("calendars", calendars.app),
     ("regions", regions.app),
     ("resources", resources.app),
+    ("tenants", tenants.app),
+    ("audit", tenants.audit_app),
     ("bench", bench.app),
 )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -27,6 +28,7 @@ class Level:
     in_flight_max: int | None = None
 
 
+_OF_SHARE: Final = "tasks_in_flight"
 LEVELS: Final = {
     level.name: level
     for level in (
@@ -83,6 +85,27 @@ class Tenant:
     level: Level = LEVEL_DEFAULT
     quota: Quota = Quota()
     created_at: datetime
+
+
+def subscribed(tenant: Tenant, level: str) -> Tenant:
+    """Return the tenant with the share and the quotas of a level."""
+    return replace(tenant, level=LEVELS[level], quota=QUOTAS[level])
+
+
+def changed(tenant: Tenant, level: str, bounds: Mapping[str, int | None]) -> Tenant:
+    """Return the tenant as somebody wants it; the same object if it is so already.
+
+    Args:
+        tenant: As it is.
+        level: Given first, with its quotas; empty leaves it.
+        bounds: `tasks_in_flight`, `zones`, `runs_a_day`, `runs_in_flight`; None for no bound.
+    """
+    wanted = subscribed(tenant, level) if level else tenant
+    quota = {f"{name}_max": n for name, n in bounds.items() if name != _OF_SHARE}
+    wanted = replace(wanted, quota=replace(wanted.quota, **quota))
+    if _OF_SHARE in bounds:
+        wanted = replace(wanted, level=replace(wanted.level, in_flight_max=bounds[_OF_SHARE]))
+    return tenant if wanted == tenant else wanted
 
 
 def tenant_key(name: str) -> str:

@@ -8,9 +8,10 @@ from typing import get_args, get_type_hints
 
 from region_scheduler.config.load import Loaded, show
 from region_scheduler.config.settings import Settings, Tenants
-from region_scheduler.domain.tenant import LEVELS
+from region_scheduler.domain.tenant import LEVELS, QUOTAS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "settings.md").read_text()
 
 
 def rows() -> list[list[str]]:
@@ -44,3 +45,18 @@ def test_the_page_has_every_level_and_each_can_be_the_default() -> None:
     assert re.findall(r"`(\w+)`", PAGE.partition("have no document: ")[2].splitlines()[0]) == list(
         LEVELS
     )
+
+
+def test_the_levels_are_told_with_their_quotas() -> None:
+    told = (DOCS / "tenants.md").read_text()
+    for name, level in LEVELS.items():
+        quota = QUOTAS[name]
+        bounds = (
+            level.in_flight_max,
+            quota.zones_max,
+            quota.runs_a_day_max,
+            quota.runs_in_flight_max,
+        )
+        cells = [f"`{name}`", f"{level.weight:g}", level.floor]
+        cells += ["no bound" if bound is None else bound for bound in bounds]
+        assert f"| {' | '.join(map(str, cells))} |" in told
