@@ -6,6 +6,7 @@ short, is what fires. "422" is a refusal by `InvalidInput` (exit code 2).
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -101,6 +102,30 @@ def test_CLK_007_a_timestamp_without_an_offset_is_refused(
     assert instant_of("2026-07-01T12:00:10+01:00", "x") - instant_of(
         "2026-07-01T11:00:00Z", "x"
     ) == timedelta(seconds=10)
+
+
+def test_CLK_007_a_delay_of_ten_seconds_is_ten_seconds_whatever_the_hosts_zone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_clocks(world, utc("2026-07-01T11:00Z"))
+    tick(world)
+    asked_s, began = world.clock.seconds, list[float]()
+    monkeypatch.setenv("TZ", "Europe/London")
+    time.tzset()
+    try:
+        at = instant_of("2026-07-01T12:00:10+01:00", "not_before")
+        world.log.during["a"] = lambda _: began.append(world.clock.seconds)
+        admit(world, a_plan([spec("a", not_before=at)]))
+        for _ in range(60):
+            world.clock.advance(0.25)
+            world.renew()
+            world.slow_path()
+            world.fast_path()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert [abs(at_s - asked_s - 10) <= 1 for at_s in began] == [True]
 
 
 def test_CLK_008_a_clock_that_is_set_back_every_minute_costs_no_firing(world: World) -> None:

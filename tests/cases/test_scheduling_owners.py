@@ -87,6 +87,41 @@ def starts(world: World, runs: Sequence[Run]) -> Counter[str]:
     )
 
 
+def test_clk_004_who_slept_for_ten_leases_looks_at_its_lease_first_and_comes_back_as_a_follower(
+    world: TroubledWorld,
+) -> None:
+    """Its clock counts the time asleep. The timekeeper's part is in `test_schedules.py`."""
+    calls: list[str] = []
+
+    def noted(point: str, call: partial[Any]) -> Any:
+        calls.append(point)
+        return call()
+
+    sleeper, other = another(world, Ownership.LEADER, noted), another(world, Ownership.LEADER)
+    retire(world)
+    sleeper.scheduler.tick()
+    assert region_of(world).leader == sleeper.keeper.instance.id
+    live(world, 10 * world.timings.lease_s, other)
+    runs = [admit(world, CHAIN, f"k{n}") for n in range(3)]
+    world.woken.clear()
+    calls.clear()
+
+    sleeper.scheduler.notice()
+    for role in (sleeper.scheduler, sleeper.reconciler, sleeper.resource_manager):
+        role.tick()
+    sleeper.cluster_manager.tick()
+    assert calls == [], "each looks at the lease before anything else, and does nothing"
+    with pytest.raises(Fenced):
+        sleeper.keeper.renew()
+
+    again = another(world, Ownership.LEADER)  # its process ends, and is started anew
+    assert again.scheduler.tick().dispatched == ()
+    assert region_of(world).leader == other.keeper.instance.id
+    live(world, 6, again, other)
+    assert [state_of(world, run) for run in runs] == [RunState.DONE] * 3
+    assert Counter(effects(world)) == {"a": 3, "b": 3, "c": 3}
+
+
 def test_dbl_004_who_was_cut_off_past_its_lease_renews_nothing_and_stops_at_once(
     world: TroubledWorld,
 ) -> None:

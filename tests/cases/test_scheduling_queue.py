@@ -1,8 +1,8 @@
 """The handed cases about brokers, redelivery and dispatch, each named by its id.
 
 "Body starts" are the world's own log of effects. Others of this subject on real processes: LST-008
-in `tests/integration/local/test_stack.py`, LST-015 in `test_broker_wiped.py` and STK-026 in
-`test_again.py` beside it.
+and STK-026 in `tests/integration/local/test_again.py`, LST-002 and LST-015 in
+`test_broker_wiped.py` beside it, FAI-006 in `tests/integration/celery/test_worker.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -45,8 +46,12 @@ def dispatched(world: World, *tasks: Any) -> tuple[Run, list[AttemptMessage]]:
 
 def test_dbl_001_a_repair_that_finds_a_taken_task_starts_it_no_second_time(world: World) -> None:
     run, (message,) = dispatched(world)
-    world.pass_time(world.timings.dispatch_s + 3)  # the worker was paused; the repair ran
+    world.pass_time(5)  # the worker is paused; the repair runs, and has nothing to do yet
+    assert task_of(world, run, "a").token == message.token
+    assert effects(world) == []
+    world.pass_time(world.timings.dispatch_s - 2)
     assert effects(world) == ["a"]
+    assert task_of(world, run, "a").token.number > message.token.number
 
     home(world).workers[0].handler.handle(message)
 
@@ -117,17 +122,28 @@ def test_lst_002_what_a_dead_scheduler_had_pushed_to_a_wiped_broker_runs(world: 
 
 
 def test_lst_007_messages_that_are_handed_back_again_and_again_are_not_lost(world: World) -> None:
+    """Three workers take and hand back at random for ten seconds; then they accept."""
+    chance, broker = Random(7), home(world).broker
     run = admit(world, a_plan([spec(f"t{n}") for n in range(12)]))
-    for _ in range(5):
+    for _ in range(20):
+        world.clock.advance(0.5)
+        world.renew()
         home(world).services.scheduler.tick()
-        while home(world).broker.take() is not None:
-            pass
-        home(world).broker.return_unacknowledged()
-
-    world.pass_time(world.timings.dispatch_s + 3)
+        home(world).services.resource_manager.tick()
+        in_hand = 0
+        for _ in range(3 * chance.randrange(4)):
+            in_hand += broker.take() is not None
+            if chance.random() < 0.5:
+                broker.return_unacknowledged()
+                in_hand = 0
+        claimed = graph_of(world).tasks.of_run(run.id, [TaskState.CLAIMED])
+        assert broker.length("default") + in_hand >= len(claimed), "each has a live message"
+    broker.return_unacknowledged()
+    world.fast_path()
+    world.pass_time(world.timings.dispatch_s + world.timings.reconcile_every_s + 1)
 
     assert state_of(world, run) is RunState.DONE
-    assert len(effects(world)) == 12
+    assert Counter(effects(world)) == {f"t{n}": 1 for n in range(12)}
 
 
 @pytest.mark.parametrize("point", ["tasks.write", "slots.write", "queue.publish", "backlog.remove"])

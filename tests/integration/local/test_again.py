@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.integration.local.running import RunningStack, eventually
+from region_scheduler.local.evidence import step_records
+from tests.integration.local.running import RunningStack, eventually, id_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -77,10 +81,30 @@ def test_what_failed_for_good_is_listed_retried_and_what_is_done_is_cleared(
     assert {"tasks.retry", "tasks.clear"} <= set(acts)
 
 
-def test_a_running_task_is_stopped_by_a_clear_and_runs_again(
+def test_lst_008_a_task_whose_process_the_kernel_killed_runs_again(
     running: RunningStack, tmp_path: Path
 ) -> None:
-    """Case STK-026: the running attempt is fenced, a new one starts, and nothing lingers."""
+    """The worker's child that runs it is killed with -9; the worker lives on."""
+    mark = tmp_path / "child"
+    once = f"if [ -e {mark} ]; then exit 0; fi; echo > {mark}; exec sleep 60"
+    run = submitted(running, tmp_path, node("a", "sh", "-c", once, on_loss="retry"))
+    eventually(mark.exists, 30)
+    (begun,) = [r for r in step_records(running.stack()) if r.task == id_of(run, "a")]
+    worker = running.pid("worker solo")
+
+    os.kill(psutil.Process(begun.shim_pid).ppid(), signal.SIGKILL)
+
+    assert running.json("watch", run)["items"][0]["state"] == "done"
+    (task,) = running.tasks(run)
+    assert (task.attempt, task.losses, task.retries_used) == (2, 1, 0)
+    assert running.counters(run).total == 0
+    assert running.pid("worker solo") == worker
+
+
+def test_stk_026_a_running_task_is_stopped_by_a_clear_and_runs_again(
+    running: RunningStack, tmp_path: Path
+) -> None:
+    """The running attempt is fenced, a new one starts, and nothing lingers."""
     mark = tmp_path / "mark"
     once = f"if [ -e {mark} ]; then exit 0; fi; touch {mark}; exec sleep 60"
     run = submitted(running, tmp_path, node("b", "sh", "-c", once, on_loss="retry"))
