@@ -46,18 +46,18 @@ def recorded(
     **changes: Any,
 ) -> Task:
     """Return `task` with `changes` and their entry, its state staying unless it is among them."""
-    after = replace(task, seq=task.seq + 1, **changes)
-    holder = after.holder or task.holder
+    holder = changes.get("holder") or task.holder
+    token = task.token if kind is EventKind.ENDED else changes.get("token", task.token)
     entry = HistoryEntry(
         kind=kind,
         at=stamp.at,
         by=stamp.by,
-        region=after.region,
-        token=after.token if kind is not EventKind.ENDED else task.token,
-        state=after.state,
+        region=changes.get("region", task.region),
+        token=token,
+        state=changes.get("state", task.state),
         receipt_id=holder.receipt_id if holder else NO_RECEIPT,
-        attempt=after.attempt,
+        attempt=changes.get("attempt", task.attempt),
         seen=seen or {},
         detail=detail,
     )
-    return replace(after, history=(*task.history, entry))
+    return replace(task, seq=task.seq + 1, history=(*task.history, entry), **changes)

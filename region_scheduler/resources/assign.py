@@ -50,17 +50,26 @@ def units_wanted(task: Task) -> list[LockNeed]:
     return sorted(needs, key=lambda need: slot_key(need.resource, 0))
 
 
-def slots_of(store: SlotStore, needs: Iterable[LockNeed]) -> dict[str, list[Slot]]:
+def slots_of(
+    store: SlotStore, needs: Iterable[LockNeed], seen: Mapping[str, Sequence[Slot]] | None = None
+) -> dict[str, list[Slot]]:
     """Return the slots of every needed resource, as the follower shows them; missing ones are made.
 
     The first unit is made last: a resource without it was not made to the end.
+
+    Args:
+        store: The slots.
+        needs: What is needed.
+        seen: What the follower showed just now, by resource; the others are asked for.
 
     Raises:
         Unavailable, OutcomeUnknown: Call again.
     """
     capacity = {need.resource: need for need in needs}
-    slots: dict[str, list[Slot]] = {name: [] for name in capacity}
-    for slot in store.of_resources(sorted(capacity)):
+    known_already = seen or {}
+    slots = {name: list(known_already.get(name, ())) for name in capacity}
+    unseen = sorted(capacity.keys() - known_already.keys())
+    for slot in store.of_resources(unseen) if unseen else ():
         slots[slot.resource].append(slot)
     missing = [need for name, need in sorted(capacity.items()) if not is_made(slots[name])]
     known = {slot.id for found in slots.values() for slot in found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -29,6 +29,19 @@ _SPARE: Final = 16
 _DEEPER: Final = 4
 _PASSES_MAX: Final = 8
 """How often others may take a lock that a better row waits for, before that row is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is to be promoted.
+
+    Attributes:
+        rows: Best first.
+        slots: Of the resources that were looked at for it, as far as there are any.
+    """
+
+    rows: Sequence[BacklogRow] = ()
+    slots: Mapping[str, Sequence[Slot]] = field(default_factory=dict)
 
 
 class Batcher:
@@ -61,6 +74,8 @@ class Batcher:
         self._notice, self._noticed = object(), object()
         self._looked_at, self._again_at = -inf, inf
         self._wait_s = inf
+        self._fresh: dict[TaskId, Task] = {}
+        self._slots: dict[str, list[Slot]] = {}
         self._passed: dict[TaskId, int] = {}
 
     def notice(self) -> None:
@@ -93,8 +108,8 @@ class Batcher:
         room = promotable(workers, self._settings.look_ahead, under_way)
         return room.within(self._settings.in_flight_max - in_flight.total, self._settings.batch_max)
 
-    def promotable(self, standing: Standing, closed: Closed, mine: Part) -> Sequence[BacklogRow]:
-        """Return the rows to promote, the graph asked for new ones only where they may matter.
+    def promotable(self, standing: Standing, closed: Closed, mine: Part) -> Batch:
+        """Return what to promote, the graph asked for new ones only where they may matter.
 
         Nothing is asked while there is no room. Whatever is not looked for here gets its row from
         the mender, within `reconcile_every_s`.
@@ -109,18 +124,19 @@ class Batcher:
             OutcomeUnknown: A row may be there or not.
         """
         self._wait_s = inf
+        self._fresh, self._slots = {}, {}
         if not mine.room.total or not mine.room.pools:
-            return ()
+            return Batch()
         since_s = self._clock.monotonic() - self._looked_at
         least_s = self._settings.look_every_s if self._is_noticed() else inf
-        if since_s >= min(least_s, self._timings.reconcile_every_s):
-            self._discover()
-        rows = self._choose(standing, closed, mine)
-        if len(rows) < mine.room.total:
-            if self._may_find_more() and self._discover():
-                rows = self._choose(standing, closed, mine)
+        is_due = since_s >= min(least_s, self._timings.reconcile_every_s)
+        batch = self._choose(list(standing.levels), standing, closed, mine)
+        may_look = is_due or (len(batch.rows) < mine.room.total and self._may_find_more())
+        if may_look and self._discover([row.task for row in batch.rows]):
+            batch = self._choose(self._backlog.tenants(), standing, closed, mine)
+        if len(batch.rows) < mine.room.total:
             self._wait_s = min(self._wait_s, max(0.0, self._again_at - self._clock.monotonic()))
-        return rows
+        return batch
 
     def _may_find_more(self) -> bool:
         return self._is_noticed() or self._clock.monotonic() >= self._again_at
@@ -128,14 +144,18 @@ class Batcher:
     def _is_noticed(self) -> bool:
         return self._notice is not self._noticed
 
-    def _discover(self) -> bool:
-        """Take over what became ready, whoever admitted it; say whether there was anything."""
+    def _discover(self, chosen: Sequence[TaskId]) -> bool:
+        """Take over what became ready, whoever admitted it; say whether there was anything.
+
+        Those of `chosen`, which are to be claimed next, are read in the same breath.
+        """
         notice, at = self._notice, self._clock.monotonic()
         region = self._settings.region
         seen = self._graph.tasks.marks_claimable(region, self._settings.scan_limit)
         rows = self._backlog.marks(list(seen))
         new = [id_ for id_, seq in seen.items() if rows.get(id_, -1) < seq]
-        ready = self.ready(new)
+        self._fresh |= {task.id: task for task in self.ready([*chosen, *new])}
+        ready = [self._fresh[id_] for id_ in new if id_ in self._fresh]
         if ready:
             self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
             self.note(ready)
@@ -147,10 +167,14 @@ class Batcher:
     def ready(self, ids: Sequence[TaskId]) -> list[Task]:
         """Return those of the tasks that this region may claim, as read at the leader.
 
+        What was read for this very batch is not read again.
+
         Raises:
             Unavailable: No answer.
         """
-        tasks = self._graph.tasks.known(ids).values() if ids else ()
+        unread = [id_ for id_ in ids if id_ not in self._fresh]
+        found = self._graph.tasks.known(unread) if unread else {}
+        tasks = (found.get(id_) or self._fresh.get(id_) for id_ in ids)
         region = self._settings.region
         return [task for task in tasks if task is not None and is_ready_in(region, task)]
 
@@ -160,15 +184,17 @@ class Batcher:
         if mine:
             self._metadata.record(mine)
 
-    def _choose(self, standing: Standing, closed: Closed, mine: Part) -> Sequence[BacklogRow]:
-        """Return the rows to promote: of each tenant, by its share, the best that can run.
+    def _choose(
+        self, waiting: Sequence[str], standing: Standing, closed: Closed, mine: Part
+    ) -> Batch:
+        """Return what to promote: of each tenant that waits, by its share, the best that can run.
 
         Where locks or full pools keep many back, it looks deeper.
         """
         paused = closed.names(ScopeKind.TENANT)
-        tenants = [name for name in self._backlog.tenants() if name not in paused]
+        tenants = [name for name in waiting if name not in paused]
         if not tenants:
-            return ()
+            return Batch()
         levels, in_flight = self._levels(standing, tenants), standing.in_flight.by_tenant
         claimants = {name: Claimant(levels[name], in_flight.get(name, 0)) for name in tenants}
         asked = {
@@ -183,13 +209,16 @@ class Batcher:
             found = self._backlog.top(asked, self._now_s(), replace(eligible, pools=pools))
             seen |= {row.task: row for row in found}  # a deeper look only adds behind
             rows = list(seen.values())
-            picked = pick(rows, self._slots_seen(rows), mine.room, claimants, insistent)
+            slots = self._slots_seen(rows)
+            # One that was made in part is as good as never seen: its first taker makes the rest.
+            made = {name: units for name, units in slots.items() if is_made(units)}
+            picked = pick(rows, made, mine.room, claimants, insistent)
             counts = Counter(row.tenant for row in found)
             cut = [n for n in picked.short if asked[n] <= counts[n] < limit]
             if not cut:
                 self._count_passes(rows, picked, insistent)
                 self._wait_s = self._settings.look_every_s if picked.is_short_of_locks else inf
-                return picked.rows
+                return Batch(picked.rows, slots)
             if pools - picked.pools:
                 pools &= picked.pools  # what waits for a full pool hides what could run in another
             else:
@@ -219,12 +248,13 @@ class Batcher:
         return {**known, **levels_of(self._graph.tenants, late, default)}
 
     def _slots_seen(self, rows: Sequence[BacklogRow]) -> dict[str, list[Slot]]:
-        names = sorted({name for row in rows for name in row.locks})
-        slots: dict[str, list[Slot]] = {name: [] for name in names}
-        for slot in self._graph.slots.of_resources(names) if names else ():
-            slots[slot.resource].append(slot)
-        # One that was made in part is as good as never seen: its first taker makes the rest.
-        return {name: units for name, units in slots.items() if is_made(units)}
+        """Return the slots that `rows` need; what was seen for this very batch is not asked for."""
+        names = {name for row in rows for name in row.locks}
+        unseen = sorted(names - self._slots.keys())
+        self._slots |= {name: [] for name in unseen}
+        for slot in self._graph.slots.of_resources(unseen) if unseen else ():
+            self._slots[slot.resource].append(slot)
+        return self._slots
 
     def _now_s(self) -> float:
         return self._clock.now().timestamp()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +12,7 @@ from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.pause import EVERYTHING, Closed, Scope, ScopeKind, closed_at
 from region_scheduler.domain.region import RegionStatus
+from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
 from region_scheduler.errors import LostRace
@@ -112,11 +113,11 @@ class Scheduler:
         if not self._owner.may_promote(region):
             return Promoted(slow)
         mine = self._owner.part(standing, self._batcher.room(standing, self._queue.length))
-        rows = self._batcher.promotable(standing, closed, mine)
-        if not rows:
+        batch = self._batcher.promotable(standing, closed, mine)
+        if not batch.rows:
             return Promoted(self._next_wait())
-        claimed, losers, spent = self._claim(rows)
-        assignments = self._assign(claimed)
+        claimed, losers, spent = self._claim(batch.rows)
+        assignments = self._assign(claimed, batch.slots)
         if not self._keeper.may_act():
             return Promoted(slow)  # paused meanwhile: a lease that is over sends nothing any more
         dispatched = self._dispatch([a.task for a in assignments if not a.lost])
@@ -167,9 +168,11 @@ class Scheduler:
         ]
         record(self._graph.conflicts, [*claims, *assignments])
 
-    def _assign(self, claimed: Sequence[Task]) -> list[Assignment]:
+    def _assign(
+        self, claimed: Sequence[Task], seen: Mapping[str, Sequence[Slot]]
+    ) -> list[Assignment]:
         needy = [task for task in claimed if task.spec.locks]
-        slots = slots_of(self._graph.slots, [n for t in needy for n in t.spec.locks])
+        slots = slots_of(self._graph.slots, [n for t in needy for n in t.spec.locks], seen)
         assigned = assign_slots(self._graph.slots, needy, slots) if needy else []
         free = [Assignment(task) for task in claimed if not task.spec.locks]
         return [*free, *assigned]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import Any, Final
 
 from kombu import entity, messaging
 from kombu.exceptions import KombuError
 
 from region_scheduler.errors import OutcomeUnknown, Unavailable
+from region_scheduler.runtime.system import SystemClock
 
 # Untyped in kombu.
 Consumer: Any = messaging.Consumer
@@ -24,10 +26,13 @@ _IMPATIENT: Final[dict[str, dict[str, float]]] = {
     "amqp": {"connect_timeout": 1, "read_timeout": 5, "write_timeout": 5},
 }
 """How long a publisher waits, in seconds, by kind of broker."""
+_FRESH_S: Final = 0.05
+"""A channel that answered so recently is not tried again: should it have failed since, what is sent
+counts as perhaps sent, which costs time and no truth."""
 
 
 class Link:
-    """Hands out a channel that answered just now. Threads take turns.
+    """Hands out a channel that answered just now, or a moment ago. Threads take turns.
 
     What fails before the channel is handed out was surely not sent; what fails after it may have
     been.
@@ -36,6 +41,8 @@ class Link:
     def __init__(self, app: Any) -> None:
         self._app = app
         self._lock = threading.Lock()
+        self._clock = SystemClock()
+        self._answered_at = -inf
         self._connection: Any = None
         self._channel: Any = None
 
@@ -52,6 +59,7 @@ class Link:
             errors = broker_errors(self._connection)
             try:
                 yield channel
+                self._answered_at = self._clock.monotonic()
             except errors as failed:
                 self._drop()
                 raise OutcomeUnknown(dependency=_DEPENDENCY, detail=str(failed)) from failed
@@ -66,6 +74,8 @@ class Link:
 
     def _live(self) -> Any:
         if self._channel is not None:
+            if self._clock.monotonic() - self._answered_at < _FRESH_S:
+                return self._channel
             try:
                 _probe(self._channel)
                 return self._channel

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from region_scheduler.domain.ids import ClaimId, TaskId
 from region_scheduler.domain.task import SCHEMA, Token
 from region_scheduler.errors import InvalidInput
 from region_scheduler.ports.queue import AttemptMessage
 from region_scheduler.runtime.signing import ATTEMPT, is_signed, signature_of
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -81,4 +83,4 @@ def _fields(raw: bytes) -> dict[str, Any]:
 
 def _canonical(fields: Mapping[str, Any]) -> bytes:
     """Return the one spelling that is signed: sorted keys, no spaces, ASCII."""
-    return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+    return _ENCODER.encode(fields).encode()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import structlog
@@ -98,6 +100,14 @@ class CeleryQueue:
         """End the connection; the next use opens another."""
         self._link.close()
 
+    @cached_property
+    def _form(self) -> tuple[Any, Any, Any]:
+        """Body, headers and properties as Celery has them; all messages differ in ids and text."""
+        sent = self._app.amqp.create_task_message(
+            "", RUN_ATTEMPT, ("",), {}, ignore_result=True, argsrepr="", kwargsrepr=""
+        )
+        return sent.body, sent.headers, sent.properties
+
     def _confirms_of(self, channel: Any) -> Confirms | None:
         """Return the bookkeeping of this channel; None if its broker answers every call anyway."""
         if not has_confirms(channel):
@@ -117,15 +127,15 @@ class CeleryQueue:
         return count
 
     def _put(self, producer: Any, message: AttemptMessage, id_: str) -> None:
-        body = encode(message, self._key).decode()
-        sent = self._app.amqp.create_task_message(
-            id_, RUN_ATTEMPT, (body,), {}, ignore_result=True, argsrepr="", kwargsrepr=""
-        )
+        body, headers, properties = self._form
+        args = (encode(message, self._key).decode(),)
         producer.publish(
-            sent.body,
+            json.dumps([args, *body[1:]]),
             exchange="",
             routing_key=queue_name(message.region, message.pool),
-            headers=sent.headers,
+            content_type="application/json",
+            content_encoding="utf-8",
+            headers={**headers, "id": id_, "root_id": id_},
             mandatory=True,
-            **sent.properties,
+            **{**properties, "correlation_id": id_},
         )

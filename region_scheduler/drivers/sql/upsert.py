@@ -7,13 +7,16 @@ from typing import Any
 
 from sqlalchemy import Engine, Table, bindparam, case, delete
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import Delete, Insert
+from sqlalchemy.sql.dml import Delete
 
 
 def newer_upsert(
     engine: Engine, table: Table, kept: Iterable[str] = (), while_same: str = ""
-) -> Insert:
+) -> Any:
     """Return the insert that replaces a row of the same task if its own `seq` is higher.
+
+    It is compiled here, once: an insert with ON CONFLICT has no place in SQLAlchemy's cache, and
+    to compile it takes as long as to write a hundred rows.
 
     Args:
         engine: Says which SQL is spoken.
@@ -28,9 +31,10 @@ def newer_upsert(
     for name in kept:
         is_same = new[while_same] == old[while_same]
         values[name] = case((is_same, old[name]), else_=new[name])
-    return insert.on_conflict_do_update(
+    statement = insert.on_conflict_do_update(
         index_elements=[old.task], set_=values, where=new.seq > old.seq
     )
+    return statement.compile(dialect=engine.dialect)
 
 
 def older_delete(table: Table) -> Delete:
