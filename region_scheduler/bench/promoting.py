@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -31,6 +31,7 @@ from region_scheduler.local.addresses import HOST, free_ports
 from region_scheduler.local.supervisor import Program, Supervisor
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.queue import queue_name
+from region_scheduler.resources.assign import slots_of
 from region_scheduler.runtime.system import SystemClock, UuidIds
 from region_scheduler.scheduling.scheduler import Scheduler
 from region_scheduler.scheduling.settings import SchedulerSettings
@@ -39,6 +40,7 @@ REGION: Final = "eu-west"
 _POOL: Final = "default"
 _PASSWORD: Final = "bench"  # noqa: S105 - of a server that lives for seconds, on loopback
 _ROOM: Final = 1_000_000
+_NAMES: Final = 1_000
 _STOP_S: Final = 20.0
 _END = """
 FOR task IN tasks
@@ -92,13 +94,17 @@ class Yard:
     _numbers: Iterator[int]
 
     def fill(self, tasks: int, *, is_locking: bool) -> None:
-        """Make so many tasks ready, each with a lock of its own, or without any."""
+        """Make so many tasks ready, each with a lock that others near it do not need, or none.
+
+        Args:
+            tasks: At most a thousand.
+            is_locking: Whether they need locks, which are made as well.
+        """
         run, stamp = RunId(UuidIds().new()), Stamp("bench", self.ports.clock.now())
-        values = [
-            unlock(_task(run, f"t{number}", is_locking), {}, stamp)
-            for number, _ in zip(self._numbers, range(tasks), strict=False)
-        ]
+        names = [f"t{number % _NAMES}" for number in islice(self._numbers, tasks)]
+        values = [unlock(_task(run, name, is_locking), {}, stamp) for name in names]
         self.ports.graph.tasks.insert(values)
+        slots_of(self.ports.graph.slots, [need for task in values for need in task.spec.locks])
 
     def work_off(self) -> None:
         """Do what workers would have done since the last call: all that was dispatched ends."""

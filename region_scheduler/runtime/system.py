@@ -25,6 +25,10 @@ class SystemClock:
         """Return the wall time, aware, in UTC."""
         return datetime.now(UTC)
 
+    def processor(self) -> float:
+        """Return the seconds of processor time that this process has used so far."""
+        return time.process_time()
+
     def pause(self, seconds: float) -> None:
         """Let this thread wait; for the pause between two tries of one call only."""
         time.sleep(seconds)

@@ -76,6 +76,8 @@ class Batcher:
         self._wait_s = inf
         self._fresh: dict[TaskId, Task] = {}
         self._slots: dict[str, list[Slot]] = {}
+        self._waiting: list[str] = []
+        self._waited: list[str] = []
         self._passed: dict[TaskId, int] = {}
 
     def notice(self) -> None:
@@ -90,6 +92,16 @@ class Batcher:
         looked for once more, and a lock that looked taken is looked at again.
         """
         return self._wait_s
+
+    def tenants(self) -> list[str]:
+        """Return whose levels the next batch may need: of tenants that wait, or waited last.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        self._waited = self._waiting or self._waited
+        self._waiting = self._backlog.tenants()
+        return sorted({*self._waited, *self._waiting})
 
     def room(self, standing: Standing, queue_length: Callable[[str], int]) -> Room:
         """Return K: how many more tasks the region may have in flight, as far as one batch goes.
@@ -130,11 +142,13 @@ class Batcher:
         since_s = self._clock.monotonic() - self._looked_at
         least_s = self._settings.look_every_s if self._is_noticed() else inf
         is_due = since_s >= min(least_s, self._timings.reconcile_every_s)
-        batch = self._choose(list(standing.levels), standing, closed, mine)
-        may_look = is_due or (len(batch.rows) < mine.room.total and self._may_find_more())
-        if may_look and self._discover([row.task for row in batch.rows]):
-            batch = self._choose(self._backlog.tenants(), standing, closed, mine)
-        if len(batch.rows) < mine.room.total:
+        if is_due:
+            self._discover(self._foremost(standing, closed, mine))
+        batch = self._choose(standing, closed, mine)
+        is_short = len(batch.rows) < mine.room.total
+        if is_short and self._may_find_more() and self._discover([r.task for r in batch.rows]):
+            batch = self._choose(standing, closed, mine)
+        if is_short:
             self._wait_s = min(self._wait_s, max(0.0, self._again_at - self._clock.monotonic()))
         return batch
 
@@ -147,7 +161,7 @@ class Batcher:
     def _discover(self, chosen: Sequence[TaskId]) -> bool:
         """Take over what became ready, whoever admitted it; say whether there was anything.
 
-        Those of `chosen`, which are to be claimed next, are read in the same breath.
+        Those of `chosen`, which may be claimed next, are read in the same breath.
         """
         notice, at = self._notice, self._clock.monotonic()
         region = self._settings.region
@@ -158,6 +172,7 @@ class Batcher:
         ready = [self._fresh[id_] for id_ in new if id_ in self._fresh]
         if ready:
             self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
+            self._waiting = self._backlog.tenants()
             self.note(ready)
         # Only now: what a look that failed was for is still to be looked for.
         self._again_at = at + self._settings.look_every_s if self._noticed is not notice else inf
@@ -184,23 +199,15 @@ class Batcher:
         if mine:
             self._metadata.record(mine)
 
-    def _choose(
-        self, waiting: Sequence[str], standing: Standing, closed: Closed, mine: Part
-    ) -> Batch:
+    def _choose(self, standing: Standing, closed: Closed, mine: Part) -> Batch:
         """Return what to promote: of each tenant that waits, by its share, the best that can run.
 
         Where locks or full pools keep many back, it looks deeper.
         """
-        paused = closed.names(ScopeKind.TENANT)
-        tenants = [name for name in waiting if name not in paused]
-        if not tenants:
+        claimants = self._claimants(standing, closed)
+        if not claimants:
             return Batch()
-        levels, in_flight = self._levels(standing, tenants), standing.in_flight.by_tenant
-        claimants = {name: Claimant(levels[name], in_flight.get(name, 0)) for name in tenants}
-        asked = {
-            name: share + _SPARE if claimants[name].may_have(1) else 0
-            for name, share in shares(claimants, mine.room.total).items()
-        }
+        asked = _asked(claimants, mine.room)
         limit, pools = self._settings.scan_limit, mine.room.pools
         eligible = _eligible(standing, closed, mine)
         insistent = self._insistent()
@@ -223,6 +230,18 @@ class Batcher:
                 pools &= picked.pools  # what waits for a full pool hides what could run in another
             else:
                 asked |= {name: min(_DEEPER * asked[name], limit) for name in cut}
+
+    def _foremost(self, standing: Standing, closed: Closed, mine: Part) -> list[TaskId]:
+        """Return the tasks among which the next batch is, unless better ones turn up."""
+        asked = _asked(self._claimants(standing, closed), mine.room)
+        eligible = replace(_eligible(standing, closed, mine), pools=mine.room.pools)
+        return [row.task for row in self._backlog.top(asked, self._now_s(), eligible)]
+
+    def _claimants(self, standing: Standing, closed: Closed) -> Mapping[str, Claimant]:
+        paused = closed.names(ScopeKind.TENANT)
+        tenants = [name for name in self._waiting if name not in paused]
+        levels, in_flight = self._levels(standing, tenants), standing.in_flight.by_tenant
+        return {name: Claimant(levels[name], in_flight.get(name, 0)) for name in tenants}
 
     def _insistent(self) -> TaskId | None:
         """Return the task that was passed most often, if that was too often."""
@@ -258,6 +277,14 @@ class Batcher:
 
     def _now_s(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _asked(claimants: Mapping[str, Claimant], room: Room) -> dict[str, int]:
+    """Return how many rows of each tenant are looked at, a few more than it would be given."""
+    return {
+        name: share + _SPARE if claimants[name].may_have(1) else 0
+        for name, share in shares(claimants, room.total).items()
+    }
 
 
 def _eligible(standing: Standing, closed: Closed, mine: Part) -> Eligible:

@@ -102,8 +102,7 @@ class Scheduler:
         slow = self._timings.reconcile_every_s
         if not self._keeper.may_act():
             return Promoted(slow)
-        tenants = self._backlog.tenants()
-        standing = self._graph.regions.standing(self._settings.region, tenants)
+        standing = self._graph.regions.standing(self._settings.region, self._batcher.tenants())
         region = standing.region
         if region is None or region.status is not RegionStatus.ACTIVE:
             return Promoted(slow)
