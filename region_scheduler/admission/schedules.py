@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from region_scheduler.admission.intake import Intake
-from region_scheduler.admission.skew import ahead_s
 from region_scheduler.commit.gate import Change, Decision, commit_one
 from region_scheduler.domain.admission import Admission, AdmissionState, Plan
 from region_scheduler.domain.ids import RunId
@@ -28,6 +27,7 @@ from region_scheduler.domain.schedule import (
     occurrence_key,
     refused,
 )
+from region_scheduler.domain.skew import ahead_s
 from region_scheduler.domain.states import RUN_ENDED
 from region_scheduler.errors import (
     BrokenInvariant,

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from region_scheduler.admission.skew import ahead_s
 from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.member import settings_digest
 from region_scheduler.assembly.production import open_broker, open_graph
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.region import RegionStatus
+from region_scheduler.domain.skew import ahead_s
 from region_scheduler.domain.task import units_needed
 from region_scheduler.errors import RegionSchedulerError
 from region_scheduler.ports.queue import queue_name

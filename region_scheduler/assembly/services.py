@@ -15,12 +15,14 @@ from region_scheduler.domain.ids import ReceiptId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.lease import Instant, LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
+from region_scheduler.domain.retention import RETENTION, Retention
 from region_scheduler.domain.tenant import QUOTAS, Quota
 from region_scheduler.identity.quotas import Quotas
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.schedules import plan_of_schedule
 from region_scheduler.ports.backlog import Backlog, Metadata
+from region_scheduler.ports.leftovers import Leftovers
 from region_scheduler.ports.queue import TaskQueue, WakeUps
 from region_scheduler.ports.records import (
     AdmissionStore,
@@ -43,6 +45,7 @@ from region_scheduler.ports.tasks import TaskStore
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.regions.failover import Failover
 from region_scheduler.resources.sweep import ResourceManager
+from region_scheduler.scheduling.collector import Collector
 from region_scheduler.scheduling.mend import Mender
 from region_scheduler.scheduling.reconcile import Reconciler
 from region_scheduler.scheduling.scheduler import Scheduler
@@ -67,6 +70,7 @@ class Stores:
     pauses: PauseStore
     calendars: CalendarStore
     schedules: ScheduleStore
+    leftovers: Leftovers
     audit: AuditStore
 
     @classmethod
@@ -117,6 +121,7 @@ class Services:
     intake: Intake
     timekeeper: Timekeeper
     failover: Failover
+    collector: Collector
 
 
 def lease_keeper(
@@ -160,6 +165,7 @@ def region_services(
     keeper: LeaseKeeper,
     limits: Limits = LIMITS,
     *,
+    retention: Retention = RETENTION,
     is_failover_automatic: bool = True,
 ) -> Services:
     """Return every role of one region on `ports`, under one lease."""
@@ -168,6 +174,7 @@ def region_services(
     saga = AdmissionSaga(region, graph, ports.metadata, settles)
     quotas = Quotas(graph, QUOTAS[settings.level_default.name], clock)
     submits = Intake(graph, saga, keeper.instance.id, clock, ports.ids, quotas, limits)
+    mends = mender(ports, region)
     planner = partial(plan_of_schedule, graph)
     return Services(
         keeper=keeper,
@@ -184,11 +191,12 @@ def region_services(
             ports.ids,
             ports.chance,
         ),
-        mender=mender(ports, region),
+        mender=mends,
         reconciler=Reconciler(region, graph, keeper, settles, clock),
         resource_manager=ResourceManager(region, graph, keeper, settles, timings, clock),
         cluster_manager=ClusterManager(graph, saga, keeper, timings, clock),
         intake=submits,
         timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
         failover=Failover(region, is_failover_automatic, graph, keeper, settles, timings, clock),
+        collector=Collector(graph, retention, mends.forget, keeper, timings, clock),
     )

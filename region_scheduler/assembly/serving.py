@@ -25,6 +25,7 @@ from region_scheduler.ports.time import Clock
 from region_scheduler.regions.failover import FailedOver, Failover
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.service import Part
+from region_scheduler.scheduling.collector import Collector
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 log = structlog.get_logger()
@@ -73,6 +74,7 @@ def serve_region(
         settings.lease,
         keeper,
         settings.limits,
+        retention=settings.retention,
         is_failover_automatic=settings.failover.is_automatic,
     )
     scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
@@ -142,7 +144,22 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         Loop("resource-manager", watch),
         Loop("cluster-manager", finish_admissions),
         _failover_loop(services.failover, watch_every_s),
+        _collector_loop(services.collector),
     ]
+
+
+def _collector_loop(collector: Collector) -> Loop:
+    def collect() -> float:
+        seen = collector.tick()
+        if seen.clock_ahead_s:
+            ahead_s = round(seen.clock_ahead_s, 1)
+            log.error("clock ahead of the others: removes nothing", ahead_s=ahead_s)
+        if seen.gone or seen.forgotten:
+            counts = {kind.value: count for kind, count in seen.gone.items()}
+            log.info("records removed", **counts, rows=seen.forgotten)
+        return seen.wait_s
+
+    return Loop("collector", collect)
 
 
 def _failover_loop(failover: Failover, every_s: float) -> Loop:

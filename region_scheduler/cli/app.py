@@ -13,6 +13,7 @@ from region_scheduler.cli import (
     admissions,
     bench,
     calendars,
+    collecting,
     explaining,
     importing,
     inspect,
@@ -75,6 +76,7 @@ def build() -> typer.Typer:
         pausing.step,
         inspect.doctor,
         stores.rebuild_backlog,
+        collecting.gc,
     ):
         app.command()(command)
     return app

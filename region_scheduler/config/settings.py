@@ -11,6 +11,7 @@ from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.ownership import Ownership
+from region_scheduler.domain.retention import RETENTION, Retention
 from region_scheduler.errors import Misconfigured
 
 SIGNING_KEY_BYTES_MIN: Final = 16
@@ -185,6 +186,7 @@ class Settings(BaseModel):
     limits: Limits = LIMITS
     paths: Paths = Paths()
     lease: LeaseTimings = LeaseTimings()
+    retention: Retention = RETENTION
 
     @property
     def relational_url(self) -> str:

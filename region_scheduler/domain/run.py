@@ -36,6 +36,7 @@ class Run:
         cause: What made it, if no person did: `schedule NAME@INSTANT`.
         ended_at: Wall time of the end, for display.
         rework: What a person wants done again, until all of it is moved; it cannot end meanwhile.
+        is_closed: It has ended for good: its tasks are being removed, and it goes last.
     """
 
     id: RunId
@@ -60,6 +61,7 @@ class Run:
     ended_at: datetime | None = None
     reason: str = ""
     rework: Rework | None = None
+    is_closed: bool = False
 
     @property
     def is_tombstone(self) -> bool:
@@ -150,12 +152,25 @@ def reopened(run: Run) -> Run:
     It stays `admitted`, and cannot end, until `opened` says that its tasks are moved.
 
     Raises:
-        IllegalMove: The run has not ended, was refused for good, or never published.
+        IllegalMove: The run has not ended, was refused for good, never published, or is removed.
     """
-    is_over_for_good = run.state is RunState.REFUSED or run.is_tombstone
+    is_over_for_good = run.state is RunState.REFUSED or run.is_tombstone or run.is_closed
     if run.state not in RUN_ENDED or is_over_for_good:
         raise IllegalMove(thing=f"run {run.id}", current=run.state.value, target="a further round")
     return replace(run, state=RunState.ADMITTED, round=run.round + 1, ended_at=None, reason="")
+
+
+def closed_for_good(run: Run, seen: Run) -> Run:
+    """Close an ended run, so that nobody can open it again while it is removed.
+
+    Raises:
+        LostRace: It was opened since it was `seen`.
+    """
+    if run.is_closed:
+        return run
+    if run.state not in RUN_ENDED or run.round != seen.round:
+        raise LostRace(thing=f"removal of run {run.id}", winner=f"round {run.round}")
+    return replace(run, is_closed=True)
 
 
 def opened(run: Run, round_: int) -> Run:

@@ -19,7 +19,8 @@ from region_scheduler.errors import NotFound
 from region_scheduler.operations.waits import zone_waits
 from region_scheduler.ports.backlog import Backlog, Place
 from region_scheduler.ports.queue import TaskQueue
-from region_scheduler.ports.records import GraphStores, Standing
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.standing import Standing
 from region_scheduler.resources.assign import is_free_for
 
 _STOPPED = frozenset({TaskState.FAILED, TaskState.CANCELLED})

@@ -31,6 +31,14 @@ class Identified(Protocol):
 D = TypeVar("D", bound=Identified)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A document by its id, at a revision."""
+
+    id: str
+    rev: str
+
+
 class WriteResult(StrEnum):
     """What became of one conditional write. All but `UNKNOWN` are definite."""
 
@@ -76,5 +84,15 @@ class Documents(Protocol[D]):
 
         Raises:
             Unavailable: Not sent, or refused as a whole. Nothing was written.
+        """
+        ...
+
+    def remove(self, values: Sequence[Identified]) -> list[WriteResult]:
+        """Remove each document, provided it still has the revision of its value.
+
+        Repeating a removal after `UNKNOWN` is safe: `MISSING` then means that it is gone.
+
+        Raises:
+            Unavailable: Nothing was removed.
         """
         ...

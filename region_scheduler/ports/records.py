@@ -6,7 +6,7 @@ unless their type says more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -15,17 +15,19 @@ from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.calendar import Calendar
 from region_scheduler.domain.grant import Grants, RunsInUse
 from region_scheduler.domain.ids import RunId, TaskId
-from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.pause import Pause
 from region_scheduler.domain.region import Region
 from region_scheduler.domain.run import Run, Zone
 from region_scheduler.domain.schedule import Schedule
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import SCHEMA, Json
-from region_scheduler.domain.tenant import Level, Quota, Tenant
+from region_scheduler.domain.tenant import Quota, Tenant
 from region_scheduler.ports.consistency import Deciding, Suggesting
 from region_scheduler.ports.documents import Documents
-from region_scheduler.ports.tasks import InFlight, TaskStore
+from region_scheduler.ports.leftovers import Leftovers
+from region_scheduler.ports.standing import Standing
+from region_scheduler.ports.tasks import TaskStore
 
 
 class RunStore(Documents[Run], Protocol):
@@ -58,39 +60,6 @@ class ZoneStore(Documents[Zone], Protocol):
     def held(self) -> Deciding[list[Zone]]:
         """Return the zones that name an active run."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """All that one batch of a region's scheduler rests on, as seen in one look.
-
-    Attributes:
-        region: None if there is no such region.
-        pauses: Those that were not lifted, of all scopes.
-        calendars: Those that were not removed, of all scopes.
-        zone_runs: The unended runs of each zone that a pause or a calendar names.
-        in_flight: What is claimed or running there.
-        members: Its unfenced instances.
-        levels: Of the tenants asked for; None for one without a document.
-    """
-
-    region: Region | None
-    pauses: Sequence[Pause]
-    calendars: Sequence[Calendar]
-    zone_runs: Mapping[str, Sequence[RunId]]
-    in_flight: InFlight
-    members: Sequence[Instance]
-    levels: Mapping[str, Level | None]
-
-    @property
-    def workers(self) -> list[Instance]:
-        """The region's workers."""
-        return [one for one in self.members if Role.WORKER in one.roles]
-
-    @property
-    def schedulers(self) -> list[Instance]:
-        """The region's schedulers."""
-        return [one for one in self.members if Role.SCHEDULER in one.roles]
 
 
 class RegionStore(Documents[Region], Protocol):
@@ -386,6 +355,11 @@ class GraphStores(Protocol):
     @property
     def schedules(self) -> ScheduleStore:
         """What runs at given times."""
+        ...
+
+    @property
+    def leftovers(self) -> Leftovers:
+        """What may be removed."""
         ...
 
     @property

@@ -16,7 +16,8 @@ from region_scheduler.domain.task import Task
 from region_scheduler.domain.tenant import Level
 from region_scheduler.identity.tenants import levels_of
 from region_scheduler.ports.backlog import Backlog, BacklogRow, Eligible, Metadata, TaskRow
-from region_scheduler.ports.records import GraphStores, Standing
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.standing import Standing
 from region_scheduler.ports.time import Clock
 from region_scheduler.resources.assign import is_made
 from region_scheduler.scheduling.mend import is_ready_in

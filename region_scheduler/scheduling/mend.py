@@ -123,6 +123,18 @@ class Mender:
         self._metadata.clear()
         return self._compare_metadata(self._graph.runs.ids(), self._compare_backlog())
 
+    def forget(self) -> int:
+        """Drop the attributes of tasks whose run was removed from the graph; return how many.
+
+        Raises:
+            Unavailable, OutcomeUnknown: Part of it may be done; call again.
+            Misconfigured: The relational store is damaged.
+        """
+        self._backlog.prepare()
+        known = set(self._graph.runs.ids())
+        gone = [run for run in self._metadata.runs_in(tuple(TaskState)) if run not in known]
+        return self._compare_metadata(gone, Mended()).forgotten
+
     def _runs(self) -> list[RunId]:
         """Return the runs whose tasks may have moved since the last wide comparison."""
         now = frozenset(run.id for run in self._graph.runs.unended())

@@ -10,7 +10,8 @@ from region_scheduler.domain.ids import Incarnation
 from region_scheduler.domain.ownership import Ownership, owners, share_of
 from region_scheduler.domain.region import Region, led_by
 from region_scheduler.ports.backlog import Backlog
-from region_scheduler.ports.records import GraphStores, Standing
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.standing import Standing
 from region_scheduler.scheduling.promote import Room
 
 

@@ -19,7 +19,8 @@ from region_scheduler.errors import LostRace
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
-from region_scheduler.ports.records import GraphStores, Standing
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.standing import Standing
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.resources.assign import (
     Assignment,

@@ -53,10 +53,11 @@ _WRITES: Final = frozenset(
         "metadata.record",
         "metadata.remove",
         "queue.publish",
+        "leftovers.remove_edges",
         "tasks.insert_edges",
     }
 )
-_DOCUMENT_WRITES: Final = ("insert", "write")
+_DOCUMENT_WRITES: Final = ("insert", "write", "remove")
 _RELATIONAL: Final = ("backlog.", "metadata.")
 _OF_WRITES: Final = tuple(kind for kind in Kind if kind is not Kind.STORE_GONE)
 
@@ -167,6 +168,10 @@ def _lost_answer(point: str, call: partial[Any]) -> Any:
         return [True] * len(call.args[0])
     if point == "tasks.insert_edges":
         return [None] * len(call.args[0])
+    if point.startswith(_RELATIONAL):
+        raise OutcomeUnknown(dependency=point, detail="told to lose its answer")
+    if method in {"remove", "remove_edges"}:
+        return [WriteResult.UNKNOWN for _ in call.args[0]]
     if method in _DOCUMENT_WRITES:
         return [Written(WriteResult.UNKNOWN) for _ in call.args[0]]
     raise OutcomeUnknown(dependency=point, detail="told to lose its answer")

@@ -66,6 +66,11 @@ class ArangoDocuments(Generic[D]):
         )
         return [self._written(a, answer) for (_, a), answer in zip(changes, answers, strict=True)]
 
+    def remove(self, values: Sequence[Identified]) -> list[WriteResult]:
+        """Remove each document, provided it still has the revision of its value."""
+        references = [(self._codec.key(value.id), value.rev) for value in values]
+        return removed(self._collection, references)
+
     def listed(self, query: str, /, **parameters: Any) -> list[D]:
         """Return the documents that a query returns, less those of a schema not known here."""
         return self._codec.all_decoded(self._queries.rows(query, **parameters))
@@ -134,6 +139,15 @@ def sent_in_parts(
         if len(results) == len(part) and all(_is_not_done(answer) for answer in answers):
             raise Unavailable(dependency=DEPENDENCY, detail=str(answers[0]))
     return results
+
+
+def removed(
+    collection: StandardCollection, references: Sequence[tuple[str, str]]
+) -> list[WriteResult]:
+    """Remove documents, each by key on the condition of its revision."""
+    documents = [{"_key": key, "_rev": rev} for key, rev in references]
+    answers = sent_in_parts(documents, partial(collection.delete_many, check_rev=True))
+    return [a if isinstance(a, WriteResult) else WriteResult.APPLIED for a in answers]
 
 
 def _result(answer: Document | ArangoServerError) -> Document | WriteResult:

@@ -18,6 +18,7 @@ from region_scheduler.drivers.arango.http_client import (
     KeepAliveHTTPClient,
     TellingHTTPClient,
 )
+from region_scheduler.drivers.arango.leftovers import ArangoLeftovers
 from region_scheduler.drivers.arango.query import Queries
 from region_scheduler.drivers.arango.records import (
     ArangoAdmissions,
@@ -108,6 +109,7 @@ class ArangoGraph:
         self.pauses = ArangoPauses(db, queries)
         self.calendars = ArangoCalendars(db, queries)
         self.schedules = ArangoSchedules(db, queries)
+        self.leftovers = ArangoLeftovers(db, queries)
         self.audit = ArangoAudit(db, queries)
 
     @property

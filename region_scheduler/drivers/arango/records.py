@@ -23,7 +23,8 @@ from region_scheduler.domain.tenant import Quota, Tenant, tenant_key
 from region_scheduler.drivers.arango.codec import Codec, instant
 from region_scheduler.drivers.arango.documents import ArangoDocuments
 from region_scheduler.drivers.arango.query import Queries
-from region_scheduler.ports.records import Answer, AuditEntry, Conflict, Standing
+from region_scheduler.ports.records import Answer, AuditEntry, Conflict
+from region_scheduler.ports.standing import Standing
 from region_scheduler.ports.tasks import InFlight
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)

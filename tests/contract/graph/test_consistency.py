@@ -10,16 +10,18 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from region_scheduler.domain.admission import AdmissionState
 from region_scheduler.domain.grant import Grants
+from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.instance import Fence, FenceKind
 from region_scheduler.domain.region import Region
 from region_scheduler.domain.slot import SlotHolder
-from region_scheduler.domain.states import TaskState
+from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import Token
 from region_scheduler.domain.tenant import Quota, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.drivers.arango.query import question
-from region_scheduler.ports import records, tasks
+from region_scheduler.ports import leftovers, records, tasks
 from tests.contract.graph.samples import (
     a_calendar,
     a_conflict,
@@ -40,6 +42,7 @@ from tests.engines import GraphServer, empty
 from tests.unit.domain.samples import AT, RUN, SCHEDULER, a_task
 
 S = TaskState
+LATE = AT + timedelta(days=9)
 PORTS: dict[str, type] = {
     "tasks": tasks.TaskStore,
     "runs": records.RunStore,
@@ -55,6 +58,7 @@ PORTS: dict[str, type] = {
     "pauses": records.PauseStore,
     "calendars": records.CalendarStore,
     "schedules": records.ScheduleStore,
+    "leftovers": leftovers.Leftovers,
     "audit": records.AuditStore,
 }
 NONE = Grants(id=tenant_key("acme"), tenant="acme")
@@ -110,6 +114,12 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("schedules", "all"): lambda s: s.all(),
     ("schedules", "open"): lambda s: s.open(AT),
     ("schedules", "next_at"): lambda s: s.next_at("eu", AT - timedelta(seconds=1)),
+    ("leftovers", "runs"): lambda s: s.runs(LATE, 9, LATE, 9),
+    ("leftovers", "admissions"): lambda s: s.admissions(LATE, 9),
+    ("leftovers", "conflicts"): lambda s: s.conflicts(LATE, 9, 9),
+    ("leftovers", "audit"): lambda s: s.audit(LATE, 9, 9),
+    ("leftovers", "tasks"): lambda s: s.tasks(RUN, 9),
+    ("leftovers", "edges"): lambda s: s.edges(RUN, 9),
     ("audit", "recent"): lambda s: s.recent(5),
 }
 
@@ -130,13 +140,14 @@ def markers() -> dict[tuple[str, str], str]:
 def fill(graph: ArangoGraph) -> None:
     states = {"a": S.DONE, "b": S.PENDING, "c": S.CLAIMED, "d": S.READY, "e": S.FAILED}
     put_graph(graph, [("a", "b")], states, remaining_s={})
-    put(graph, "runs", [a_run(zone="z1")])
+    put(graph, "runs", [a_run(zone="z1"), a_run("over", state=RunState.DONE)])
     put(graph, "zones", [a_zone(active_run="run1")])
     put(graph, "regions", [Region(id="eu")])
     fence = Fence(kind=FenceKind.EXPIRED, by="s:1", at=AT)
     put(graph, "instances", [an_instance("w:1"), an_instance("w:2", fenced=fence)])
     put(graph, "slots", [a_slot("lock", holder=SlotHolder(ID["a"], Token(1)))])
-    put(graph, "admissions", [an_admission()])
+    gone = an_admission("gone", state=AdmissionState.DONE, run=RunId("gone"))
+    put(graph, "admissions", [an_admission(), gone])
     put(graph, "conflicts", [a_conflict()])
     put(graph, "answers", [an_answer(task=ID["a"])])
     put(graph, "tenants", [a_tenant()])
@@ -214,6 +225,8 @@ def test_a_query_is_sent_without_its_header(name: str) -> None:
 
 def test_every_query_is_used() -> None:
     package = resources.files("region_scheduler.drivers.arango")
-    sources = [(package / f"{module}.py").read_text() for module in ("tasks", "records")]
+    sources = [
+        (package / f"{module}.py").read_text() for module in ("tasks", "records", "leftovers")
+    ]
 
     assert [name for name in QUERIES if not any(f'"{name}"' in text for text in sources)] == []

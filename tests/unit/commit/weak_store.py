@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from region_scheduler.errors import Unavailable
-from region_scheduler.ports.documents import WriteResult, Written
+from region_scheduler.ports.documents import Identified, WriteResult, Written
 
 
 class Luck(StrEnum):
@@ -87,6 +87,23 @@ class WeakStore:
         for before, after in late:
             self._act(before, after)
         return answers
+
+    def remove(self, values: Sequence[Identified]) -> list[WriteResult]:
+        self.writes += 1
+        if self.is_down(self):
+            raise Unavailable(dependency="store", detail="down")
+        return [self._remove(value, next(self.luck, Luck.FINE)) for value in values]
+
+    def _remove(self, value: Identified, luck: Luck) -> WriteResult:
+        if luck in {Luck.LOST_BEFORE, Luck.DELAYED}:
+            return WriteResult.UNKNOWN
+        current = self.documents.get(value.id)
+        if current is None:
+            return WriteResult.MISSING
+        if luck is Luck.NO_WINNER or current.rev != value.rev:
+            return WriteResult.CONFLICT
+        del self.documents[value.id]
+        return WriteResult.UNKNOWN if luck is Luck.LOST_AFTER else WriteResult.APPLIED
 
     def _insert(self, value: Counter, luck: Luck) -> Written[Counter]:
         if luck is Luck.LOST_BEFORE:
