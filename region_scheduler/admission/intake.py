@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, cast
 
+from region_scheduler.admission.expectations import Expectations
 from region_scheduler.admission.rules import checked
 from region_scheduler.admission.saga import AdmissionSaga
 from region_scheduler.commit.create import create
@@ -20,6 +21,7 @@ from region_scheduler.domain.admission import (
     same_or_refused,
 )
 from region_scheduler.domain.content import content_digest
+from region_scheduler.domain.durations import expecting
 from region_scheduler.domain.grant import RunGrant
 from region_scheduler.domain.ids import Incarnation, RunId
 from region_scheduler.domain.limits import LIMITS, Limits
@@ -81,6 +83,7 @@ class Intake:
         self._ids = ids
         self._limits = limits
         self._quotas = quotas
+        self._expectations = Expectations(graph.durations, clock)
 
     def admit(
         self,
@@ -238,7 +241,7 @@ class Intake:
             key=key,
             body_digest=body_digest,
             run=RunId(self._ids.new()),
-            plan=plan,
+            plan=expecting(plan, self._expectations.known()),
             trace=f"00-{self._ids.new()}-{self._ids.new()[-16:]}-01",
             instance=self._instance,
             created_at=self._clock.now(),

@@ -30,6 +30,7 @@ from region_scheduler.ports.records import (
     AuditStore,
     CalendarStore,
     ConflictStore,
+    DurationStore,
     GrantStore,
     GraphStores,
     InstanceStore,
@@ -46,6 +47,7 @@ from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.regions.failover import Failover
 from region_scheduler.resources.sweep import ResourceManager
 from region_scheduler.scheduling.collector import Collector
+from region_scheduler.scheduling.learner import Learner
 from region_scheduler.scheduling.mend import Mender
 from region_scheduler.scheduling.reconcile import Reconciler
 from region_scheduler.scheduling.scheduler import Scheduler
@@ -70,6 +72,7 @@ class Stores:
     pauses: PauseStore
     calendars: CalendarStore
     schedules: ScheduleStore
+    durations: DurationStore
     leftovers: Leftovers
     audit: AuditStore
 
@@ -122,6 +125,7 @@ class Services:
     timekeeper: Timekeeper
     failover: Failover
     collector: Collector
+    learner: Learner
 
 
 def lease_keeper(
@@ -198,5 +202,6 @@ def region_services(
         intake=submits,
         timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
         failover=Failover(region, is_failover_automatic, graph, keeper, settles, timings, clock),
+        learner=Learner(region, graph, keeper, clock),
         collector=Collector(graph, retention, mends.forget, keeper, timings, clock),
     )

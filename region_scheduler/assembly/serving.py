@@ -26,6 +26,7 @@ from region_scheduler.regions.failover import FailedOver, Failover
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.service import Part
 from region_scheduler.scheduling.collector import Collector
+from region_scheduler.scheduling.learner import EVERY_S
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 log = structlog.get_logger()
@@ -126,6 +127,10 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         services.cluster_manager.tick()
         return watch_every_s
 
+    def learn() -> float:
+        services.learner.tick()
+        return EVERY_S
+
     def keep_time() -> float:
         fired = services.timekeeper.tick()
         if fired.clock_ahead_s:
@@ -145,6 +150,7 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         Loop("cluster-manager", finish_admissions),
         _failover_loop(services.failover, watch_every_s),
         _collector_loop(services.collector),
+        Loop("learner", learn),
     ]
 
 

@@ -31,9 +31,11 @@ def explain(
         "state": found.state,
         "reasons": [{"kind": one.kind, "text": one.text} for one in told.reasons],
         "starts_in_s": told.starts_in_s,
+        "late_in_s": told.late_in_s,
     }
     soon = told.starts_in_s
-    when = [] if soon is None else [f"probably starts in {soon:.0f} s, by expected durations"]
+    late = "" if told.late_in_s is None else f", nine times of ten within {told.late_in_s:.0f} s"
+    when = [] if soon is None else [f"probably starts in {soon:.0f} s{late}"]
     nothing = ["nothing is known to keep it"]
     lines = [one.text for one in told.reasons] or nothing
     if found.state is TaskState.AWAITING:

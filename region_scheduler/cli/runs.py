@@ -50,6 +50,8 @@ def show(run: RunText, state_dir: StateDir = None, as_json: Json = False) -> Non
     """Show a run: states by region, and what failed or waits."""
     from region_scheduler.cli.session import session
     from region_scheduler.cli.views import by_region, run_lines, run_row
+    from region_scheduler.domain.durations import ends_in_s
+    from region_scheduler.domain.states import RunState
     from region_scheduler.operations.runs import find_run
     from region_scheduler.operations.waits import zone_waits
 
@@ -59,8 +61,10 @@ def show(run: RunText, state_dir: StateDir = None, as_json: Json = False) -> Non
         wait = zone_waits(graph, [found]).get(found.id)
         row = run_row(found, graph.tasks.state_counts(found.id), wait)
         tasks = graph.tasks.of_run(found.id)
-    value = {**row, "regions": by_region(tasks), "trace": found.trace}
-    Output(as_json).result(value, lambda: run_lines(row, tasks))
+        soon = ends_in_s(tasks, opened.clock.now()) if found.state is RunState.RUNNING else None
+    value = {**row, "regions": by_region(tasks), "trace": found.trace, "ends_in_s": soon}
+    ending = [] if soon is None else [f"probably ends in {soon:.0f} s, if nothing keeps it"]
+    Output(as_json).result(value, lambda: [*run_lines(row, tasks), *ending])
 
 
 @app.command()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from region_scheduler.domain.calendar import opens_at, outlook
+from region_scheduler.domain.durations import figure_of, path_left_s
 from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.run import Run
@@ -49,11 +50,14 @@ class Explanation:
         reasons: What keeps it, all of it; none means that nothing is known to.
         starts_in_s: Seconds until it probably starts; None if that depends on somebody, or cannot
             be told.
+        late_in_s: In nine of ten cases it starts within so many seconds; None if nothing was
+            learned of such steps yet.
     """
 
     task: Task
     reasons: tuple[Reason, ...]
     starts_in_s: float | None
+    late_in_s: float | None = None
 
 
 def explain(
@@ -80,13 +84,13 @@ def explain(
     if run is None:
         raise NotFound(thing="run", id=task.run)
     if task.state is TaskState.PENDING:
-        return _of_pending(graph, task, run)
+        return _of_pending(graph, task, run, now)
     if task.state in CLAIMABLE:
         return _of_ready(graph, task, now, backlog)
     return Explanation(task, tuple(_of_rest(task, queue)), None)
 
 
-def _of_pending(graph: GraphStores, task: Task, run: Run) -> Explanation:
+def _of_pending(graph: GraphStores, task: Task, run: Run, now: datetime) -> Explanation:
     ancestors = graph.tasks.ancestors(task.id)
     direct = [a for a in ancestors if a.distance == 1 and a.state not in SATISFYING]
     reasons = [
@@ -101,7 +105,8 @@ def _of_pending(graph: GraphStores, task: Task, run: Run) -> Explanation:
         return Explanation(task, tuple(reasons), None)
     found = graph.tasks.read([a.id for a in ancestors if a.state not in SATISFYING])
     # The longest path of an ancestor to the run's end, less ours, is at least the one to us.
-    paths = [one.spec.remaining_s - task.spec.remaining_s for one in found if one is not None]
+    mine_s = task.spec.remaining_s
+    paths = [path_left_s(one, now) - mine_s for one in found if one is not None]
     waits_for_person = any(a.state is TaskState.AWAITING for a in ancestors)
     return Explanation(task, tuple(reasons), None if waits_for_person else max(0.0, *paths, 0.0))
 
@@ -134,10 +139,15 @@ def _of_ready(
     opens = opens_at(standing.calendars, _scopes(task), max(now, task.spec.not_before or now))
     place = backlog.place(task.id) if backlog is not None else None
     order = [] if place is None else _of_place(place, standing.in_flight.total, slots, now)
-    starts_in_s = None if depends or opens is None else _starts_in(task, place, slots)
-    if starts_in_s is not None and opens is not None:
-        starts_in_s = max(starts_in_s, (opens - now).total_seconds())
-    return Explanation(task, (*waits, *depends, *order), starts_in_s)
+    reasons = (*waits, *depends, *order)
+    if depends or opens is None or place is None:
+        return Explanation(task, reasons, None)
+    known = {one.id: one for one in graph.durations.all()}
+    figure = figure_of(known, task.spec, task.region)
+    rounds, wait_s = place.ahead // slots, (opens - now).total_seconds()
+    half_s = figure.p50_s if figure else task.spec.expected_s
+    late_s = None if figure is None else max(rounds * figure.p90_s, wait_s)
+    return Explanation(task, reasons, max(rounds * half_s, wait_s), late_s)
 
 
 def _of_not_before(task: Task, now: datetime) -> Iterator[Reason]:
@@ -203,13 +213,6 @@ def _of_place(place: Place, in_flight: int, slots: int, now: datetime) -> Iterat
     due = f"overdue for {overdue_s:.0f} s" if overdue_s > 0 else f"due in {-overdue_s:.0f} s"
     told = f"{place.ahead} of its tenant come before it; {in_flight} in flight for {slots} slots"
     yield Reason("order", f"{told}; {due}")
-
-
-def _starts_in(task: Task, place: Place | None, slots: int) -> float | None:
-    """Return when it probably starts, were all tasks before it as long as it is itself."""
-    if place is None or not slots:
-        return None
-    return place.ahead // slots * task.spec.expected_s
 
 
 def _of_rest(task: Task, queue: TaskQueue | None) -> Iterator[Reason]:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from region_scheduler.domain.admission import Admission, AdmissionSummary
 from region_scheduler.domain.calendar import Calendar
+from region_scheduler.domain.durations import Durations, Sample
 from region_scheduler.domain.grant import Grants, RunsInUse
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance
@@ -274,6 +275,18 @@ class AuditEntry:
     at: datetime
 
 
+class DurationStore(Documents[Durations], Protocol):
+    """What regions have learned of durations."""
+
+    def all(self) -> Suggesting[list[Durations]]:
+        """Return what every region knows."""
+        ...
+
+    def samples(self, region: str, runs: int, limit: int) -> Suggesting[list[Sample]]:
+        """Return what tasks of `region` took that ended well in the newest runs, newest first."""
+        ...
+
+
 class AuditStore(Documents[AuditEntry], Protocol):
     """What people did; entries are only ever inserted."""
 
@@ -355,6 +368,11 @@ class GraphStores(Protocol):
     @property
     def schedules(self) -> ScheduleStore:
         """What runs at given times."""
+        ...
+
+    @property
+    def durations(self) -> DurationStore:
+        """What steps take."""
         ...
 
     @property

@@ -26,6 +26,7 @@ from region_scheduler.drivers.arango.records import (
     ArangoAudit,
     ArangoCalendars,
     ArangoConflicts,
+    ArangoDurations,
     ArangoGrants,
     ArangoInstances,
     ArangoPauses,
@@ -109,6 +110,7 @@ class ArangoGraph:
         self.pauses = ArangoPauses(db, queries)
         self.calendars = ArangoCalendars(db, queries)
         self.schedules = ArangoSchedules(db, queries)
+        self.durations = ArangoDurations(db, queries)
         self.leftovers = ArangoLeftovers(db, queries)
         self.audit = ArangoAudit(db, queries)
 

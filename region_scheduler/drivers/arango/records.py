@@ -10,6 +10,7 @@ from arango.database import StandardDatabase
 
 from region_scheduler.domain.admission import Admission, AdmissionState, AdmissionSummary
 from region_scheduler.domain.calendar import Calendar
+from region_scheduler.domain.durations import Durations, Sample, step_key
 from region_scheduler.domain.grant import Grants, RunsInUse
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Instance, Role
@@ -262,6 +263,29 @@ class ArangoSchedules(ArangoDocuments[Schedule]):
         """Return when the next schedule at home in `region` is due after `now`."""
         rows = self._queries.rows("schedules_next", region=region, now=instant(now))
         return datetime.fromisoformat(rows[0]) if rows else None
+
+
+class ArangoDurations(ArangoDocuments[Durations]):
+    """What regions have learned of durations."""
+
+    def __init__(self, db: StandardDatabase, queries: Queries) -> None:
+        super().__init__(db, queries, Codec(Durations, "durations"))
+
+    def all(self) -> list[Durations]:
+        """Return what every region knows."""
+        return self.listed("durations_all")
+
+    def samples(self, region: str, runs: int, limit: int) -> list[Sample]:
+        """Return what tasks of `region` took that ended well in the newest runs, newest first."""
+        rows = self._queries.rows("durations_samples", region=region, runs=runs, limit=limit)
+        return [
+            Sample(
+                step_key(runner, step),
+                datetime.fromisoformat(begin),
+                datetime.fromisoformat(end),
+            )
+            for runner, step, begin, end in rows
+        ]
 
 
 class ArangoAudit(ArangoDocuments[AuditEntry]):

@@ -44,6 +44,7 @@ INDEXES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "pauses": (("is_on",),),
     "calendars": (("is_on",),),
     "schedules": (("home_region", "next_at"),),
+    "durations": (),
     "audit": (("at",),),
     _SCHEMA: (),
 }

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from region_scheduler.domain.admission import Admission, Plan, admission_key
 from region_scheduler.domain.calendar import Calendar, CalendarKind, calendar_key
+from region_scheduler.domain.durations import Durations, Figure
 from region_scheduler.domain.grant import Grants, RunGrant
 from region_scheduler.domain.ids import (
     ClaimId,
@@ -230,6 +231,7 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
         firings=(Firing(nominal_at=AT, run=RunId("run1")),),
         missed=(Missed(first_at=AT, last_at=AT, count=1, reason=TEXT, noted_at=AT),),
     ),
+    "durations": lambda: Durations(id="eu", figures={"a:b": Figure(1.5, 2.0, 3)}, at=AT),
     "audit": an_entry,
 }
 """By the name of the store: a value with as much in it as can be."""

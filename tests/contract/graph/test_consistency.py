@@ -11,13 +11,14 @@ from typing import Any, get_type_hints
 import pytest
 
 from region_scheduler.domain.admission import AdmissionState
+from region_scheduler.domain.durations import Durations
 from region_scheduler.domain.grant import Grants
 from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.instance import Fence, FenceKind
 from region_scheduler.domain.region import Region
 from region_scheduler.domain.slot import SlotHolder
 from region_scheduler.domain.states import RunState, TaskState
-from region_scheduler.domain.task import Token
+from region_scheduler.domain.task import EventKind, ExitKind, Token
 from region_scheduler.domain.tenant import Quota, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.drivers.arango.query import question
@@ -39,7 +40,7 @@ from tests.contract.graph.samples import (
     put_graph,
 )
 from tests.engines import GraphServer, empty
-from tests.unit.domain.samples import AT, RUN, SCHEDULER, a_task
+from tests.unit.domain.samples import AT, RUN, SCHEDULER, a_spec, a_task, ended
 
 S = TaskState
 LATE = AT + timedelta(days=9)
@@ -58,6 +59,7 @@ PORTS: dict[str, type] = {
     "pauses": records.PauseStore,
     "calendars": records.CalendarStore,
     "schedules": records.ScheduleStore,
+    "durations": records.DurationStore,
     "leftovers": leftovers.Leftovers,
     "audit": records.AuditStore,
 }
@@ -114,6 +116,8 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("schedules", "all"): lambda s: s.all(),
     ("schedules", "open"): lambda s: s.open(AT),
     ("schedules", "next_at"): lambda s: s.next_at("eu", AT - timedelta(seconds=1)),
+    ("durations", "all"): lambda s: s.all(),
+    ("durations", "samples"): lambda s: s.samples("eu", 9, 9),
     ("leftovers", "runs"): lambda s: s.runs(LATE, 9, LATE, 9),
     ("leftovers", "admissions"): lambda s: s.admissions(LATE, 9),
     ("leftovers", "conflicts"): lambda s: s.conflicts(LATE, 9, 9),
@@ -155,6 +159,8 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "calendars", [a_calendar()])
     put(graph, "schedules", [a_schedule()])
     put(graph, "audit", [an_entry()])
+    put(graph, "durations", [Durations(id="eu", at=AT)])
+    put(graph, "tasks", [ended(ExitKind.OK, name="f", spec=a_spec("f", step="network"))])
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +219,7 @@ QUERIES = sorted(
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_names_only_states_that_there_are(name: str) -> None:
     quoted = set(re.findall(r'"([^"]*)"', question(name).text))
-    others = {"", "/", ":", "bfs", "global", "accepted", "zone"}
+    others = {"", "/", ":", "bfs", "global", "accepted", "zone", *EventKind, *ExitKind}
 
     assert quoted - others <= {state.value for state in TaskState}
 
