@@ -86,9 +86,9 @@ class Valkey:
         self.stop(signal.SIGKILL)
 
     def forget(self, *queues: str) -> None:
-        """Lose queues with all that is in them."""
+        """Lose queues with all that is in them, and what was taken and not acknowledged."""
         with closing(redis.Redis.from_url(self.url)) as client:
-            client.delete(*queues)
+            client.delete("unacked", "unacked_index", *queues)
 
     def pause(self) -> None:
         """Let it hang: connections stay open, nothing answers."""

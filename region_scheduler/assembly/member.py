@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -17,7 +17,7 @@ from region_scheduler.domain.task import SCHEMA
 from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.time import Clock, Ids
-from region_scheduler.runtime.loop import Loop
+from region_scheduler.runtime.loop import Loop, leave
 
 log = structlog.get_logger()
 
@@ -69,14 +69,27 @@ def settings_digest(settings: Settings) -> str:
 class Membership:
     """Holds a lease from `start` to `join`; the first part of a service, so the last to end.
 
+    A process that does not do its work any more has no lease: it is not renewed while it is stuck,
+    and ends at once if that outlasts the lease, so that it can be started anew.
+
     Args:
         keeper: Of an incarnation that is not registered yet.
+        is_stuck: Whether what this process is for stands still, though this thread does not.
+        on_lapsed: Ends the process, whose main thread may not answer.
     """
 
     name = "lease"
 
-    def __init__(self, keeper: LeaseKeeper) -> None:
+    def __init__(
+        self,
+        keeper: LeaseKeeper,
+        is_stuck: Callable[[], bool] = lambda: False,
+        on_lapsed: Callable[[], None] = lambda: leave(Fenced.exit_code),
+    ) -> None:
         self._keeper = keeper
+        self._is_stuck = is_stuck
+        self._on_lapsed = on_lapsed
+        self._was_stuck = False
         # A longer pause could cost the lease though the store is back in time.
         self._loop = Loop(self.name, self._renew, pause_max_s=keeper.retry_s)
 
@@ -101,6 +114,15 @@ class Membership:
         return has_ended
 
     def _renew(self) -> float | None:
+        # One that was stopped as a whole and goes on is asked twice, so that its work can tell.
+        was_stuck, self._was_stuck = self._was_stuck, self._is_stuck()
+        if self._was_stuck:
+            if was_stuck and not self._keeper.may_act():
+                log.critical("stuck: this process ends", instance=self._keeper.instance.id)
+                self._on_lapsed()
+            elif not was_stuck:
+                log.error("stuck: its lease is not renewed", instance=self._keeper.instance.id)
+            return self._keeper.retry_s
         try:
             return self._keeper.renew()
         except Fenced:

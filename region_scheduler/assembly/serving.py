@@ -24,6 +24,7 @@ from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.time import Clock
 from region_scheduler.regions.failover import FailedOver, Failover
 from region_scheduler.runtime.loop import Loop
+from region_scheduler.runtime.pulse import Pulse
 from region_scheduler.runtime.service import Part
 from region_scheduler.scheduling.collector import Collector
 from region_scheduler.scheduling.learner import EVERY_S
@@ -33,6 +34,8 @@ log = structlog.get_logger()
 
 ROLES: Final = (Role.API, Role.SUBMITTER, Role.SCHEDULER, Role.RESOURCES, Role.CLUSTER_MANAGER)
 _PATIENCE_S: Final = 60.0
+_TICK_LEASES_MAX: Final = 3
+"""A scheduler that does not come back from a tick for so many leases lets its region wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +81,22 @@ def serve_region(
         retention=settings.retention,
         is_failover_automatic=settings.failover.is_automatic,
     )
-    scheduler = Loop("scheduler", lambda: services.scheduler.tick().wait_s)
+    pulse = Pulse(_TICK_LEASES_MAX * settings.lease.lease_s)
+
+    def promote() -> float:
+        pulse.beat()
+        promoted = services.scheduler.tick()
+        pulse.rest()
+        return promoted.wait_s
+
+    scheduler = Loop("scheduler", promote)
 
     def wake() -> None:
         services.scheduler.notice()
         scheduler.wake()
 
     parts: list[Part] = [
-        Membership(keeper),
+        Membership(keeper, lambda: pulse.is_stuck),
         scheduler,
         *_slow_loops(services, settings, scheduler.wake),
         _listener(settings, wake),

@@ -31,6 +31,7 @@ from region_scheduler.domain.step import Runner
 from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.runtime.pulse import Pulse
 from region_scheduler.runtime.system import SystemClock, UuidIds
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
 from region_scheduler.worker.lease_file import LeaseFile, LeaseReader
@@ -40,6 +41,8 @@ log = structlog.get_logger()
 
 _PATIENCE_S = 60.0
 _LITTER_S = 600.0
+_ROUND_S = 5.0
+"""What takes messages goes round every two seconds, on a busy machine a little later."""
 STEPS_LOG = "steps.jsonl"
 READY_SUFFIX = ".ready"
 
@@ -98,25 +101,50 @@ def run_worker_process(settings: Settings) -> int:
             lease.extend,
             on_fenced,
         )
-        membership = Membership(keeper)
+        progress = _Progress(settings, places)
+        closing.callback(progress.ready.unlink, missing_ok=True)
+        membership = Membership(keeper, progress.is_stuck)
         membership.start()
         attempts = _Attempts(settings, instance.id, places)
         _share_with_children(attempts.broker)
-        ready = ready_mark(settings, os.getpid())
-        closing.callback(ready.unlink, missing_ok=True)
         code = run_worker(
             attempts.broker,
             settings.region,
             settings.worker.pools,
             settings.worker.concurrency,
             settings.worker.kind,
-            on_start=ready.touch,
+            on_start=progress.goes_round,
             on_child_start=attempts.open,
-            on_stop=places.ending.touch,
+            on_stop=progress.ends,
+            on_progress=progress.goes_round,
+            on_wait=progress.pulse.rest,
         )
         membership.stop()
         membership.join(settings.lease.ttl_s)
     return Fenced.exit_code if fenced.is_set() else code
+
+
+class _Progress:
+    """Whether this worker takes messages: told by the loop that does, judged by its lease."""
+
+    def __init__(self, settings: Settings, places: _Places) -> None:
+        self.pulse = Pulse(max(2 * settings.lease.renew_every_s, _ROUND_S))
+        self.ready = ready_mark(settings, os.getpid())
+        self._ending = places.ending
+
+    def goes_round(self) -> None:
+        self.pulse.beat()
+        self.ready.touch()
+
+    def ends(self) -> None:
+        self.pulse.end()
+        self._ending.touch()
+
+    def is_stuck(self) -> bool:
+        is_stuck = self.pulse.is_stuck
+        if is_stuck:
+            self.ready.unlink(missing_ok=True)
+        return is_stuck
 
 
 def ready_mark(settings: Settings, pid: int) -> Path:

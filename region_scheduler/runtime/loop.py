@@ -20,8 +20,13 @@ Tick = Callable[[], float | None]
 
 def end_process(broken: BrokenInvariant) -> None:
     """Leave at once with exit code 70: nothing that this process believes can be trusted now."""
+    leave(broken.exit_code)
+
+
+def leave(code: int) -> None:
+    """End this process at once, also if its main thread does not answer any more."""
     logging.shutdown()
-    os._exit(broken.exit_code)
+    os._exit(code)
 
 
 def back_off(first_s: float, most_s: float) -> Callable[[int], float]:

@@ -8,6 +8,8 @@ STK-009, 010, 011 and 023 are in `test_scheduling_leases.py`, STK-019 and 024 in
 from __future__ import annotations
 
 import ast
+import os
+import threading
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -17,9 +19,15 @@ import pytest
 from structlog.testing import capture_logs
 
 import region_scheduler
+from region_scheduler.assembly.in_process import in_process_graph
+from region_scheduler.assembly.member import Membership
+from region_scheduler.assembly.working import _Places, _Progress, ready_mark
 from region_scheduler.commit.gate import Change, commit_one
+from region_scheduler.config.settings import Paths, Settings
 from region_scheduler.domain.ends import why_failed
-from region_scheduler.domain.ids import ReceiptId
+from region_scheduler.domain.ids import Incarnation, ReceiptId
+from region_scheduler.domain.instance import Instance
+from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.ownership import Ownership
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import FINAL, RunState, TaskState
@@ -27,13 +35,18 @@ from region_scheduler.domain.step import StopWish
 from region_scheduler.domain.task import EventKind, Exit, ExitKind, Holder, RetryPolicy
 from region_scheduler.domain.transitions import complete, start
 from region_scheduler.embedded.arango.control import FaultControl
+from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.embedded.arango.faults import Fault, FaultKind
 from region_scheduler.errors import Unavailable
+from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.rework import clear_task
 from region_scheduler.runtime.loop import Loop
+from region_scheduler.runtime.pulse import Pulse
+from region_scheduler.runtime.system import SystemClock
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World
 from tests.cases.troubled import Moments, TroubledWorld, happened, once
+from tests.services import eventually
 from tests.simulation.acts import admit, another, auditor, effects, home, state_of, task_of
 from tests.simulation.cancels import cancelled, states
 from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
@@ -121,7 +134,8 @@ def note(world: World, began: dict[str, float], name: str, _: StopWish) -> None:
 def test_stk_017_one_region_replaces_its_own_without_a_word_from_the_other(
     world: TroubledWorld,
 ) -> None:
-    run = admit(world, a_plan([spec("a"), spec("b", AWAY)], "a>b"))
+    stays = spec("b", AWAY, allowed_regions=(AWAY,))  # or the failover would move it
+    run = admit(world, a_plan([spec("a"), stays], "a>b"))
     away = world.regions[AWAY]
     world.log.crashes["a"] = 1
     with world.cut(AWAY), world.paused(away, away.workers[0]):
@@ -328,3 +342,61 @@ def test_stk_026_what_was_cleared_is_fenced_from_its_old_end(world: TroubledWorl
     assert Counter(effects(world)) == {"a": 1, "b": 2, "c": 1}
     assert effects(world)[-1] == "c", "what waits for it starts after the new attempt"
     assert state_of(world, run) is RunState.DONE
+
+
+SHORT = LeaseTimings(ttl_s=1.5, grace_s=1.0, failover_s=0.3, stop_s=0.1, retry_s=0.2, kill_s=0.5)
+
+
+def test_stk_022_a_lease_is_not_renewed_for_a_process_whose_work_stands_still() -> None:
+    """The lease has a thread of its own; it asks the loop that does the work, and ends with it.
+
+    That a real worker's loop says so, and no longer once it is frozen:
+    `tests/integration/celery/test_worker.py`.
+    """
+    graph = in_process_graph(Engine(is_cluster=True, regions=(HOME,)), HOME)
+    clock, frozen, lapsed = SystemClock(), threading.Event(), threading.Event()
+    instance = Instance(
+        id=Incarnation("worker:1"), roles=(), region=HOME, ttl_s=1.5, stamped_at=clock.now()
+    )
+    keeper = LeaseKeeper(graph.instances, instance, SHORT, clock)
+    membership = Membership(keeper, frozen.is_set, lapsed.set)
+
+    def beat() -> int:
+        (found,) = graph.instances.read([instance.id])
+        assert found is not None
+        return found.beat
+
+    membership.start()
+    eventually(lambda: beat() > 1)
+    frozen.set()
+    is_lapsed = lapsed.wait(10)
+    last = beat()
+    may_act = keeper.may_act()
+    membership.stop()
+    membership.join(5)
+
+    assert is_lapsed, "so it ends, whatever its main thread does, and can be started anew"
+    assert not may_act
+    assert keeper.instance.beat == last
+
+
+def test_stk_022_a_worker_that_takes_no_messages_is_not_ready_after_two_beats(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(paths=Paths(work_dir=str(tmp_path)))
+    progress = _Progress(settings, _Places(tmp_path / "own"))
+    now = [1_000.0]
+    bound_s = 2 * settings.lease.renew_every_s
+    progress.pulse = Pulse(bound_s, lambda: now[0])
+
+    progress.goes_round()
+    assert ready_mark(settings, os.getpid()).exists()
+    now[0] += bound_s
+    assert not progress.is_stuck()
+    now[0] += 0.1
+
+    assert progress.is_stuck()
+    assert not ready_mark(settings, os.getpid()).exists()
+    progress.goes_round()
+    assert not progress.is_stuck()
+    assert ready_mark(settings, os.getpid()).exists()

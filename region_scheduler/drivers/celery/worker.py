@@ -6,11 +6,12 @@ import os
 import socket
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from region_scheduler.ports.queue import queue_name
 
 Hook = Callable[[], None]
+_PROGRESS_EVERY_S: Final = 0.5
 
 
 def run_worker(
@@ -23,6 +24,8 @@ def run_worker(
     on_start: Hook | None = None,
     on_child_start: Hook | None = None,
     on_stop: Hook | None = None,
+    on_progress: Hook | None = None,
+    on_wait: Hook | None = None,
 ) -> int:
     """Run a worker in the main thread until it is told to end; return its exit code.
 
@@ -40,6 +43,9 @@ def run_worker(
         on_child_start: Called in every process that runs attempts before it takes the first. With
             `prefork` that is each child, after the fork: open connections and threads here.
         on_stop: Called when the worker was told to end, inside the signal handler: set a flag only.
+        on_progress: Called by the loop that takes messages, at least every two seconds while it
+            goes round; it is called no more once the worker ends.
+        on_wait: Called when that loop is about to wait for the broker, for as long as it takes.
     """
     from celery import signals
 
@@ -63,7 +69,7 @@ def run_worker(
         without_mingle=True,
         without_heartbeat=True,
         task_events=False,
-        consumer_cls=_consumer_class(),
+        consumer_cls=_consumer_class(on_progress or _nothing, on_wait or _nothing),
         quiet=True,
         loglevel="WARNING",
     )
@@ -72,17 +78,40 @@ def run_worker(
     return int(worker.exitcode or 0)
 
 
-def _consumer_class() -> Any:
-    """Return Celery's consumer without what it does for delays, which nobody uses here.
+def _nothing() -> None:
+    pass
 
-    Seeing a quorum queue, it would declare some thirty exchanges and queues at the broker.
+
+def _consumer_class(on_progress: Hook, on_wait: Hook) -> Any:
+    """Return Celery's consumer, which tells of its progress and leaves out its part for delays.
+
+    Nobody uses delays here, and seeing a quorum queue it would declare some thirty exchanges and
+    queues at the broker.
     """
     from celery.worker import consumer
 
     plain: Any = consumer.Consumer
     steps = [s for s in plain.Blueprint.default_steps if not s.endswith(":DelayedDelivery")]
-    blueprint = type("Blueprint", (plain.Blueprint,), {"default_steps": steps})
-    return type("UndelayedConsumer", (plain,), {"Blueprint": blueprint})
+
+    def register_with_event_loop(self: Any, hub: Any) -> None:
+        plain.register_with_event_loop(self, hub)
+        hub.call_repeatedly(_PROGRESS_EVERY_S, on_progress)
+
+    def perform_pending_operations(self: Any) -> None:  # in each round of the loop for threads
+        on_progress()
+        plain.perform_pending_operations(self)
+
+    def ensure_connected(self: Any, connection: Any) -> Any:
+        on_wait()
+        return plain.ensure_connected(self, connection)
+
+    own = {
+        "Blueprint": type("Blueprint", (plain.Blueprint,), {"default_steps": steps}),
+        "register_with_event_loop": register_with_event_loop,
+        "perform_pending_operations": perform_pending_operations,
+        "ensure_connected": ensure_connected,
+    }
+    return type("TellingConsumer", (plain,), own)
 
 
 def _connect(signal: Any, hook: Hook) -> Any:

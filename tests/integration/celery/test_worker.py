@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -158,6 +159,34 @@ def test_fai_006_a_busy_worker_keeps_no_message_that_an_idle_one_could_run(
     ]
 
 
+@pytest.mark.parametrize("kind", ["prefork", "threads"])
+def test_stk_022_what_takes_messages_says_so_while_it_does_and_no_longer(
+    workers: Workers, queue: CeleryQueue, kind: str
+) -> None:
+    """Idle, busy or freed again it goes round; frozen it says nothing, though its process lives."""
+    worker = workers.start(kind)
+
+    def goes_round() -> None:
+        rounds = workers.count("progress")
+        eventually(lambda: workers.count("progress") > rounds + 1, timeout_s=10)
+
+    goes_round()
+    queue.publish([message("slow.1")])
+    eventually(lambda: workers.count("start", "slow.1") == 1)
+    goes_round()
+    assert workers.count("end", "slow.1") == 0
+    worker.send_signal(signal.SIGUSR2)
+    eventually(lambda: workers.count("end", "slow.1") == 1)
+    rounds = workers.count("progress")
+    queue.publish([message("quick.2")])
+
+    time.sleep(3)  # longer than any round
+
+    assert worker.is_running()
+    assert workers.count("progress") == rounds
+    assert workers.count("start", "quick.2") == 0
+
+
 def test_a_killed_child_costs_a_redelivery_and_a_new_child(
     workers: Workers, queue: CeleryQueue
 ) -> None:
@@ -225,6 +254,8 @@ def test_a_worker_outlives_a_restart_of_its_broker(
     queue.publish([message("quick.2")])
 
     eventually(lambda: workers.count("end", "quick.2") == 1, timeout_s=30)
+    rounds = workers.count("progress")
+    eventually(lambda: workers.count("progress") > rounds)
     # RabbitMQ delivers anew what a lost connection had not acknowledged; its start is refused then.
     assert workers.count("end", "slow.1") == (1 if isinstance(server, Valkey) else 2)
 

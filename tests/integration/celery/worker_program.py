@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -23,6 +24,7 @@ KEY = b"a key of this test only"
 
 def main(url: str, file: str, kind: str, concurrency: str, pools: str, timeout_s: str) -> int:
     set_up_logging()
+    signal.signal(signal.SIGUSR2, lambda *_: time.sleep(3600))  # the main thread stands still
     is_ready_for_attempts = threading.Event()
 
     def write(event: str, **facts: Any) -> None:
@@ -59,6 +61,8 @@ def main(url: str, file: str, kind: str, concurrency: str, pools: str, timeout_s
         on_start=lambda: write("ready"),
         on_child_start=start_child,
         on_stop=lambda: write("stop"),
+        on_progress=lambda: write("progress"),
+        on_wait=lambda: write("wait"),
     )
 
 
