@@ -144,7 +144,7 @@ def test_stk_017_one_region_replaces_its_own_without_a_word_from_the_other(
         assert task_of(world, run, "b").state is TaskState.READY
     assert effects(world) == ["a", "a"]
 
-    world.pass_time(world.timings.lease_s)
+    world.pass_time(3 * world.timings.lease_s)  # the other was given up, and returns
     assert state_of(world, run) is RunState.DONE
     assert effects(world) == ["a", "a", "b"]
 
