@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, cast
 
+from region_scheduler.admission.capacities import known_of
 from region_scheduler.admission.expectations import Expectations
 from region_scheduler.admission.rules import checked
 from region_scheduler.admission.saga import AdmissionSaga
@@ -107,7 +108,7 @@ class Intake:
             Unavailable: Perhaps accepted; then it is finished all the same. Repeat with the key.
             OutcomeUnknown: As `Unavailable`.
         """
-        checked(plan, self._limits)
+        self._check(plan)
         digest = body_digest or content_digest(plan)
         wanted, standing = self._accepted(lambda: self._admission(plan, key, digest), announce)
         admission = same_or_refused(standing, digest)
@@ -153,7 +154,7 @@ class Intake:
             Throttled: The tenant is at its quota; nothing was accepted.
             LostRace, Unavailable, OutcomeUnknown: Perhaps accepted; call again.
         """
-        checked(plan, self._limits)
+        self._check(plan)
         digest = content_digest(plan)
         cause = f"schedule {key}"
         _, standing = self._accepted(
@@ -176,6 +177,9 @@ class Intake:
         )
         standing = self._made(wanted, None)
         return self._made(wanted, standing) if standing.state is AdmissionState.VOID else standing
+
+    def _check(self, plan: Plan) -> None:
+        checked(plan, self._limits, known_of(plan, self._graph.slots.capacities))
 
     def _accepted(
         self,

@@ -24,8 +24,10 @@ from region_scheduler.domain.schedule import (
     adopted,
     decided,
     freed,
+    is_behind_another,
     occurrence_key,
     refused,
+    waiting_for,
 )
 from region_scheduler.domain.skew import ahead_s
 from region_scheduler.domain.states import RUN_ENDED
@@ -35,6 +37,7 @@ from region_scheduler.errors import (
     NotFound,
     RegionSchedulerError,
     Rejected,
+    Throttled,
 )
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.records import GraphStores
@@ -57,12 +60,14 @@ class Fired:
         fired, missed: How many occurrences were decided to run, or recorded as missed, by the
             schedule's name.
         clock_ahead_s: How far the wall clock is ahead, if so far that nothing was fired; else 0.
+        held: What occurrences began to wait for, by the schedule's name.
     """
 
     wait_s: float
     fired: Mapping[str, int] = field(default_factory=dict)
     missed: Mapping[str, int] = field(default_factory=dict)
     clock_ahead_s: float = 0.0
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 class Timekeeper:
@@ -133,6 +138,7 @@ class Timekeeper:
             _risen(served, lambda schedule: schedule.fired_count),
             _risen(served, lambda schedule: schedule.missed_count),
             ahead,
+            {after.name: told for before, after in served if (told := _held(before, after))},
         )
 
     def _clock_ahead_s(self, found: Sequence[Schedule], now: datetime) -> float:
@@ -176,15 +182,34 @@ class Timekeeper:
         if run is not None:
             is_over = schedule.overlap is Overlap.ALLOW or run.state in RUN_ENDED
             return self._commit(schedule, partial(freed, run=run.id)) if is_over else schedule
-        # Whoever decided it is most likely just admitting it.
+        if firing.waits_for and schedule.is_deleted:
+            told = "the schedule was deleted while it waited"
+            return self._recorded(schedule, firing, self._refusal(schedule, firing, told))
+        if firing.waits_for and not schedule.is_enabled:
+            return schedule
+        # Whoever decided it is most likely just admitting it; what waits is not asked all the time.
         since = self._strangers.setdefault(firing.run, self._clock.monotonic())
         if self._clock.monotonic() - since < self._timings.reconcile_every_s:
             return schedule
         return self._admitted(schedule, firing)
 
     def _admitted(self, schedule: Schedule, firing: Firing) -> Schedule:
-        """Admit a firing, or refuse it for good; the admission says which it was."""
-        standing = self._admission(schedule, firing)
+        """Admit a firing, or refuse it for good; the admission says which it was.
+
+        One whose tenant is at its quota waits for its turn, and those after it wait behind it.
+        """
+        if is_behind_another(schedule, firing):
+            return schedule
+        try:
+            standing = self._admission(schedule, firing)
+        except Throttled as full:
+            self._strangers[firing.run] = self._clock.monotonic()
+            told = f"quota of {full.quota}, at most {full.limit}"
+            return self._commit(schedule, partial(waiting_for, run=firing.run, reason=told))
+        return self._recorded(schedule, firing, standing)
+
+    def _recorded(self, schedule: Schedule, firing: Firing, standing: Admission) -> Schedule:
+        """Return the schedule after it is written there what became of a firing."""
         if standing.state is AdmissionState.REFUSED:
             no = partial(refused, firing=firing, reason=standing.reason, now=self._clock.now())
             return self._commit(schedule, no)
@@ -192,24 +217,29 @@ class Timekeeper:
             return self._commit(schedule, partial(freed, run=firing.run))
         if standing.run != firing.run:
             return self._commit(schedule, partial(adopted, firing=firing, run=standing.run))
-        return schedule
+        return self._commit(schedule, partial(waiting_for, run=firing.run, reason=""))
 
     def _admission(self, schedule: Schedule, firing: Firing) -> Admission:
         key = occurrence_key(schedule, firing.nominal_at)
         try:
             return self._intake.admit_occurrence(self._planner(schedule), key, firing.run)
         except (Rejected, NotFound) as error:
-            nothing = Plan(
-                name=schedule.name,
-                tenant=schedule.tenant,
-                zone=schedule.zone,
-                mode=schedule.mode,
-                home_region=schedule.home_region,
-                regions=(schedule.home_region,),
-                tasks=(),
-                edges=(),
-            )
-            return self._intake.refuse_occurrence(nothing, key, firing.run, str(error))
+            return self._refusal(schedule, firing, str(error))
+
+    def _refusal(self, schedule: Schedule, firing: Firing, reason: str) -> Admission:
+        """Refuse a firing for good, unless it was admitted before, and return what stands."""
+        nothing = Plan(
+            name=schedule.name,
+            tenant=schedule.tenant,
+            zone=schedule.zone,
+            mode=schedule.mode,
+            home_region=schedule.home_region,
+            regions=(schedule.home_region,),
+            tasks=(),
+            edges=(),
+        )
+        key = occurrence_key(schedule, firing.nominal_at)
+        return self._intake.refuse_occurrence(nothing, key, firing.run, reason)
 
     def _commit(self, schedule: Schedule, decide: Decision[Schedule]) -> Schedule:
         return commit_one(self._graph.schedules, Change(schedule.id, decide, known=schedule))
@@ -220,6 +250,12 @@ class Timekeeper:
 
 def _is_due(schedule: Schedule, now: datetime) -> bool:
     return bool(schedule.waiting) or (schedule.next_at is not None and schedule.next_at <= now)
+
+
+def _held(before: Schedule, after: Schedule) -> str:
+    """Return what a firing began to wait for; empty if none did."""
+    known = {firing.run for firing in before.firings if firing.waits_for}
+    return next((f.waits_for for f in after.firings if f.waits_for and f.run not in known), "")
 
 
 def _risen(

@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from region_scheduler.admission.schedules import Timekeeper
 from region_scheduler.assembly.member import Membership, new_instance
 from region_scheduler.assembly.production import open_broker, open_ports, patiently
 from region_scheduler.assembly.services import Ports, Services, lease_keeper, region_services
@@ -142,19 +143,8 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         services.learner.tick()
         return EVERY_S
 
-    def keep_time() -> float:
-        fired = services.timekeeper.tick()
-        if fired.clock_ahead_s:
-            ahead_s, most_s = round(fired.clock_ahead_s, 1), settings.lease.skew_max_s
-            log.error("clock ahead of the others: fires no schedule", ahead_s=ahead_s, max_s=most_s)
-        if fired.fired:
-            log.info("schedules fired", **fired.fired)
-        if fired.missed:
-            log.warning("occurrences of schedules missed", **fired.missed)
-        return fired.wait_s
-
     return [
-        Loop("timekeeper", keep_time),
+        _timekeeper_loop(services.timekeeper, settings.lease.skew_max_s),
         Loop("reconciler", reconcile),
         Loop("mender", mend),
         Loop("resource-manager", watch),
@@ -163,6 +153,25 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         _collector_loop(services.collector),
         Loop("learner", learn),
     ]
+
+
+def _timekeeper_loop(timekeeper: Timekeeper, ahead_max_s: float) -> Loop:
+    def keep_time() -> float:
+        fired = timekeeper.tick()
+        if fired.clock_ahead_s:
+            ahead_s = round(fired.clock_ahead_s, 1)
+            log.error(
+                "clock ahead of the others: fires no schedule", ahead_s=ahead_s, max_s=ahead_max_s
+            )
+        if fired.fired:
+            log.info("schedules fired", **fired.fired)
+        if fired.missed:
+            log.warning("occurrences of schedules missed", **fired.missed)
+        for name, told in fired.held.items():
+            log.warning("an occurrence of a schedule waits", schedule=name, waits_for=told)
+        return fired.wait_s
+
+    return Loop("timekeeper", keep_time)
 
 
 def _collector_loop(collector: Collector) -> Loop:

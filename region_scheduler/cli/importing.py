@@ -18,9 +18,11 @@ from region_scheduler.cli import close_on_interrupt
 from region_scheduler.cli.hints import Hints
 from region_scheduler.cli.options import TENANT_DEFAULT, Json, Regions, StateDir, Tenant, words
 from region_scheduler.cli.output import Output, print_line
+from region_scheduler.cli.submit import repeats
 from region_scheduler.errors import InvalidInput, Rejected
 
 if TYPE_CHECKING:
+    from region_scheduler.admission.capacities import CapacityOf
     from region_scheduler.admission.importers.model import FoundGraph, Leniency, Settled
     from region_scheduler.admission.importers.report import Report
     from region_scheduler.domain.admission import Plan
@@ -162,7 +164,7 @@ class _Wish:
         result = settled(found, self.leniency)
         if self.is_submitted:
             return self._submit(result, bare, limits, output)
-        self._plan(result.graph, self._assumed(), limits)
+        self._plan(result.graph, self._assumed(), limits, self._capacities())
         self._write(result.graph, output)
         for line in _asides(result, bare):
             print_line(line, is_aside=True)
@@ -175,8 +177,16 @@ class _Wish:
 
         return [Region(id=name) for name in region_names(self.state_dir)]
 
-    def _plan(self, graph: FoundGraph, known: Sequence[Region], limits: Limits) -> Plan:
+    def _capacities(self) -> CapacityOf:
+        from region_scheduler.cli.session import capacities_where_running
+
+        return capacities_where_running(self.state_dir)
+
+    def _plan(
+        self, graph: FoundGraph, known: Sequence[Region], limits: Limits, capacities: CapacityOf
+    ) -> Plan:
         """Return the plan, checked as admission does."""
+        from region_scheduler.admission.capacities import known_of
         from region_scheduler.admission.importers.graph import GraphOptions, plan_of_graph
         from region_scheduler.admission.rules import checked
         from region_scheduler.operations.zones import known_regions, serving
@@ -189,10 +199,11 @@ class _Wish:
             home_region=homes[0],
             regions=homes,
             serves=serves,
+            capacities=capacities,
             limits=limits,
         )
         plan = plan_of_graph(graph.document(), options, graph.places)
-        checked(plan, limits, places=graph.places)
+        checked(plan, limits, known_of(plan, capacities), graph.places)
         return plan
 
     def _tell(self, found: FoundGraph, bare: int, limits: Limits, output: Output) -> int:
@@ -210,7 +221,7 @@ class _Wish:
             result = settled(found, self.leniency)
             value["self_loops_dropped"] = result.self_loops_dropped
             value["dangling_ignored"] = result.dangling_ignored
-            self._plan(result.graph, self._assumed(), limits)
+            self._plan(result.graph, self._assumed(), limits, self._capacities())
         except Rejected as error:
             refusal = error
             value |= {"ok": False, "error": {"code": error.code, "message": str(error)}}
@@ -227,7 +238,8 @@ class _Wish:
         with session(self.state_dir) as opened:
             known = opened.known_regions()
             key = self.key or opened.ids.new()
-            expand = Placed(partial(self._plan, result.graph, known, limits))
+            capacities = opened.graph.slots.capacities
+            expand = Placed(partial(self._plan, result.graph, known, limits, capacities))
             digest = body_digest(_text(result.graph, Form.JSON).encode(), *self.regions)
             admitted = opened.admit(expand, self.tenant, key, digest)
             regions = expand.regions(opened.graph, admitted.run)
@@ -240,6 +252,7 @@ class _Wish:
             "is_repeat": admitted.is_repeat,
             "name": run.name,
             "tasks": run.task_count,
+            "repeated_edges": len(result.graph.edges) - len(set(result.graph.edges)),
             "self_loops_dropped": result.self_loops_dropped,
             "dangling_ignored": result.dangling_ignored,
         }
@@ -310,9 +323,7 @@ def _asides(result: Settled, bare: int) -> Iterator[str]:
     from region_scheduler.admission.importers.model import unresolved_text
 
     graph = result.graph
-    repeated = len(graph.edges) - len(set(graph.edges))
-    if repeated:
-        yield f"{repeated} edges came more than once and are kept once"
+    yield from repeats(len(graph.edges) - len(set(graph.edges)))
     if result.self_loops_dropped:
         yield f"{result.self_loops_dropped} edges from a node to itself were dropped"
     if result.dangling_ignored:
@@ -328,8 +339,8 @@ def _lines(found: FoundGraph, report: Report, value: dict[str, Any]) -> Iterable
     from region_scheduler.admission.importers.model import unresolved_text
 
     yield f"{found.name}: {report.nodes} nodes, {report.edges} edges"
+    yield from repeats(report.repeated_edges)
     for text, count in (
-        ("edges came more than once and are kept once", report.repeated_edges),
         ("edges from a node to itself", report.self_loops),
         ("edges from a node to itself were dropped", value.get("self_loops_dropped", 0)),
         ("edges name no node", len(report.dangling)),

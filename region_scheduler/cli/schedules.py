@@ -282,7 +282,14 @@ def _tell(schedule: Schedule, now: datetime, output: Output) -> None:
         "home_region": schedule.home_region,
         "revision": schedule.revision,
         "next": _times(after, now, _NEXT_SHOWN),
-        "active": [{"run": f.run, "nominal_at": f.nominal_at} for f in schedule.firings],
+        "active": [
+            {"run": f.run, "nominal_at": f.nominal_at} for f in schedule.firings if not f.waits_for
+        ],
+        "held": [
+            {"nominal_at": f.nominal_at, "waits_for": f.waits_for}
+            for f in schedule.firings
+            if f.waits_for
+        ],
         "waiting": list(schedule.waiting),
         "missed_records": list(schedule.missed),
         "created_by": schedule.created_by,
@@ -300,6 +307,7 @@ def _lines(value: dict[str, Any]) -> Iterable[str]:
     yield f"overlap {value['overlap']}, late ones {value['catch_up']}"
     yield from (f"next {one['local']}  {one['note']}".rstrip() for one in value["next"])
     yield from (f"active {one['run']}, due {one['nominal_at']}" for one in value["active"])
+    yield from (f"waits {one['nominal_at']}: {one['waits_for']}" for one in value["held"])
     yield from (f"waits {at}" for at in value["waiting"])
     yield f"fired {value['fired']}, missed {value['missed']}"
     yield from (

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from region_scheduler.cli import close_on_interrupt
 from region_scheduler.cli.hints import Hints
-from region_scheduler.errors import InvalidInput, Misconfigured
+from region_scheduler.cli.output import print_line
+from region_scheduler.errors import InvalidInput, Misconfigured, Unavailable
 
 if TYPE_CHECKING:
+    from region_scheduler.admission.capacities import CapacityOf
     from region_scheduler.assembly.operator import Operator
     from region_scheduler.config.load import Values
     from region_scheduler.config.settings import Settings
@@ -32,6 +34,29 @@ def session(state_dir: Path | None = None, region: str | None = None) -> Iterato
     close_on_interrupt()
     with ExitStack() as closing:
         yield Operator(settings_for(state_dir, region), closing)
+
+
+def capacities_where_running(state_dir: Path | None) -> CapacityOf:
+    """Return what tells the units of resources, where a stack answers; else none are known.
+
+    For what needs no stack: it is told on standard error that they were not looked up.
+    """
+
+    def ask(names: Sequence[str]) -> Mapping[str, int]:
+        from region_scheduler.assembly.operator import Operator
+        from region_scheduler.runtime.logs import set_up_logging
+
+        set_up_logging(level="error")
+        try:
+            with ExitStack() as closing:
+                opened = Operator(settings_for(state_dir, None), closing, patience_s=0.0)
+                return opened.graph.slots.capacities(names)
+        except (Misconfigured, Unavailable):
+            told = "no stack answers: resources are taken to be as the graph says"
+            print_line(told, is_aside=True)
+            return {}
+
+    return ask
 
 
 def region_names(state_dir: Path | None) -> list[str]:

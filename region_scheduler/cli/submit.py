@@ -23,11 +23,12 @@ from region_scheduler.cli.options import (
     words,
 )
 from region_scheduler.cli.output import Output
-from region_scheduler.cli.session import region_names
+from region_scheduler.cli.session import capacities_where_running, region_names
 from region_scheduler.domain.instant import instant_of
 from region_scheduler.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from region_scheduler.admission.capacities import CapacityOf
     from region_scheduler.assembly.operator import Operator
     from region_scheduler.domain.admission import Plan
     from region_scheduler.domain.limits import Limits
@@ -84,8 +85,9 @@ def submit(
     wish = _Wish(zone, graph_file, type_name, named, pairs or [], tenant, not_before, deadline_s)
     simulation = simulation_scale(is_simulated, time_scale)
     if is_dry and (graph_file is not None or type_name):
-        plan = wish.dry_plan(region_names(state_dir), simulation)
-        _tell(Output(as_json), plan, wish.limits)
+        capacities = capacities_where_running(state_dir)
+        plan = wish.dry_plan(region_names(state_dir), simulation, capacities)
+        _tell(Output(as_json), plan, wish, capacities)
         return 0
     return _submit(wish, simulation, key, is_dry, is_waiting, state_dir, Output(as_json))
 
@@ -133,7 +135,15 @@ class _Wish:
         self._deadline_s = _checked_deadline(deadline_s)
         self._not_before = instant_of(not_before, "--not-before") if not_before else None
 
-    def dry_plan(self, region_names: Sequence[str], time_scale: float | None) -> Plan:
+    @property
+    def repeated_edges(self) -> int:
+        """How many edges of the graph came before, once its plan was made; each is kept once."""
+        edges = self._document["edges"] if self._document is not None else []
+        return len(edges) - len({(before, after) for before, after in edges})
+
+    def dry_plan(
+        self, region_names: Sequence[str], time_scale: float | None, capacities: CapacityOf
+    ) -> Plan:
         """Return a plan over regions that need not run: no stack is needed."""
         from region_scheduler.domain.region import Region
         from region_scheduler.operations.plans import plan_of
@@ -141,7 +151,7 @@ class _Wish:
 
         known = [Region(id=name) for name in region_names]
         if self._is_graph:
-            return self._graph_plan(known, time_scale)
+            return self._graph_plan(known, time_scale, capacities)
         zone = self._checked_zone(known, SystemClock().now())
         return self._asked(plan_of(zone, known), time_scale)
 
@@ -151,7 +161,7 @@ class _Wish:
         from region_scheduler.operations.zones import create_zone, find_zone
 
         if self._is_graph:
-            return self._graph_plan(known, time_scale)
+            return self._graph_plan(known, time_scale, opened.graph.slots.capacities)
         if self._type_name:
             checked = self._checked_zone(known, opened.clock.now())
             zone = create_zone(opened.graph, opened.auditor, opened.quotas, checked)
@@ -186,11 +196,13 @@ class _Wish:
             created_at,
         )
 
-    def _graph_plan(self, known: Sequence[Region], time_scale: float | None) -> Plan:
+    def _graph_plan(
+        self, known: Sequence[Region], time_scale: float | None, capacities: CapacityOf
+    ) -> Plan:
         from region_scheduler.operations.plans import plan_of_document
 
         plan = plan_of_document(
-            self._document, known, self._regions, self.tenant, time_scale, self.limits
+            self._document, known, self._regions, self.tenant, time_scale, self.limits, capacities
         )
         return self._asked(plan, None)
 
@@ -259,7 +271,8 @@ def _submit(
     with session(state_dir) as opened:
         known = opened.known_regions()
         if is_dry:
-            _tell(output, wish.plan(opened, known, time_scale), wish.limits)
+            plan = wish.plan(opened, known, time_scale)
+            _tell(output, plan, wish, opened.graph.slots.capacities)
             return 0
         key = key or opened.ids.new()
         expand = Placed(partial(wish.plan, opened, known, time_scale))
@@ -277,22 +290,24 @@ def _submit(
         "tasks": run.task_count,
         "regions": regions,
         "state": run.state,
+        "repeated_edges": wish.repeated_edges,
     }
     again = " (as before: the key was used already)" if admitted.is_repeat else ""
     output.result(
         value,
         lambda: [
             f"run {run.id}{again}: {told(run, regions)}",
+            *repeats(wish.repeated_edges),
             f"watch it with: {hints.command('watch', run.id)}",
         ],
     )
     return 0
 
 
-def _tell(output: Output, plan: Plan, limits: Limits) -> None:
+def _tell(output: Output, plan: Plan, wish: _Wish, capacities: CapacityOf) -> None:
     from region_scheduler.operations.plans import summary
 
-    found = summary(plan, limits)
+    found = summary(plan, wish.limits, capacities) | {"repeated_edges": wish.repeated_edges}
     output.result(found, lambda: summary_lines(found))
 
 
@@ -300,6 +315,7 @@ def summary_lines(found: dict[str, Any]) -> Iterable[str]:
     """Return a plan's summary for people."""
     path = found["critical_path"]
     yield f"{found['name']}: {found['tasks']} tasks, {found['dependencies']} dependencies"
+    yield from repeats(found["repeated_edges"])
     yield "regions: " + ", ".join(f"{name} {n}" for name, n in found["regions"].items())
     yield "runners: " + ", ".join(f"{name} {n}" for name, n in found["runners"].items())
     yield ""
@@ -322,6 +338,12 @@ def summary_lines(found: dict[str, Any]) -> Iterable[str]:
         yield f"      and {len(found['locks']) - _LINES_SHOWN} more (--json tells all)"
     yield ""
     yield "nothing was written"
+
+
+def repeats(count: int) -> Iterable[str]:
+    """Return what is said of edges that came more than once."""
+    if count:
+        yield f"{count} edges came more than once and are kept once"
 
 
 def _some(names: Sequence[str], count: int) -> str:

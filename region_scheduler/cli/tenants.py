@@ -39,9 +39,11 @@ def list_tenants(state_dir: StateDir = None, as_json: Json = False) -> None:
 @app.command()
 def show(tenant: Name, state_dir: StateDir = None, as_json: Json = False) -> None:
     """Show a tenant's level and quotas, and how much of them is in use."""
+    from region_scheduler.catalog.parameters import checked_name
     from region_scheduler.cli.session import session
     from region_scheduler.operations.tenants import find_tenant, in_use
 
+    checked_name("TENANT", tenant)
     with session(state_dir) as opened:
         default, now = opened.settings.tenants.level_default, opened.clock.now()
         found, is_own = find_tenant(opened.graph, tenant, default, now)
@@ -96,9 +98,10 @@ def list_audit(
 ) -> None:
     """List what people did, newest first: who, what, to which thing, why, from where."""
     from region_scheduler.cli.session import session
+    from region_scheduler.runtime.system import SystemClock
 
+    begin = _since(since, SystemClock().now())
     with session(state_dir) as opened:
-        begin = _since(since, opened.clock.now())
         entries = opened.graph.audit.recent(limit, tenant, begin)
     rows = [{name: getattr(entry, name) for name in _ENTRY} for entry in entries]
     Output(as_json).items(rows, _ENTRY, "nobody did anything that fits")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final
 
 from region_scheduler.domain.admission import Plan
@@ -24,6 +24,8 @@ LATE: Final = timedelta(seconds=60)
 """An occurrence that is decided later than this is late: the catch-up policy has its say."""
 KEPT_MAX: Final = 1_000
 """Most late occurrences that a schedule may run, and most that may wait for each other."""
+_OPEN_MAX: Final = 2 * KEPT_MAX
+"""Most occurrences of a schedule that lets runs overlap that may wait for a tenant's quota."""
 _LOOKED_AT_MAX: Final = 10_000
 _RECORDS_MAX: Final = 50
 
@@ -51,10 +53,13 @@ class Firing:
     Attributes:
         nominal_at: When it was due.
         run: The id that its run gets.
+        waits_for: Why its run cannot be admitted now: its tenant's quota; empty if nothing is known
+            to be in the way.
     """
 
     nominal_at: datetime
     run: RunId
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,11 +183,26 @@ def refused(schedule: Schedule, firing: Firing, reason: str, now: datetime) -> S
     return _missed(without, [firing.nominal_at], f"refused: {reason}", now)
 
 
+def waiting_for(schedule: Schedule, run: RunId, reason: str) -> Schedule:
+    """Return the schedule with what the firing of `run` waits for; empty when it does no more."""
+    told = tuple(
+        replace(f, waits_for=reason) if f.run == run and f.waits_for != reason else f
+        for f in schedule.firings
+    )
+    return schedule if told == schedule.firings else replace(schedule, firings=told)
+
+
+def is_behind_another(schedule: Schedule, firing: Firing) -> bool:
+    """Say whether an older firing waits for something, so that this one has to wait as well."""
+    older = takewhile(lambda other: other.run != firing.run, schedule.firings)
+    return any(other.waits_for for other in older)
+
+
 def adopted(schedule: Schedule, firing: Firing, run: RunId) -> Schedule:
     """Return the schedule with the run that an occurrence turned out to have already."""
     if firing not in schedule.firings:
         return schedule
-    taken = tuple(replace(f, run=run) if f == firing else f for f in schedule.firings)
+    taken = tuple(replace(f, run=run, waits_for="") if f == firing else f for f in schedule.firings)
     return replace(schedule, firings=taken)
 
 
@@ -244,9 +264,12 @@ def _entered(
     schedule = _missed(schedule, [at for at in due if at not in kept], reason, now)
     match schedule.overlap:
         case Overlap.ALLOW:
-            return _fired(schedule, kept, new_run)
+            room = max(0, _OPEN_MAX - len(schedule.firings))
+            full = f"overlap: {_OPEN_MAX} waited already"
+            schedule = _missed(schedule, kept[room:], full, now)
+            return _fired(schedule, kept[:room], new_run)
         case Overlap.SKIP if schedule.firings:
-            return _missed(schedule, kept, f"overlap: {_active(schedule)} had not ended", now)
+            return _missed(schedule, kept, f"overlap: {_active(schedule)}", now)
         case Overlap.SKIP:
             schedule = _missed(schedule, kept[:-1], "overlap: a newer one runs instead", now)
             return _fired(schedule, kept[-1:], new_run)
@@ -310,4 +333,7 @@ def _missed(
 
 
 def _active(schedule: Schedule) -> str:
-    return f"run {schedule.firings[0].run}"
+    first = schedule.firings[0]
+    if first.waits_for:
+        return f"the one of {first.nominal_at.isoformat()} waits for its {first.waits_for}"
+    return f"run {first.run} had not ended"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from region_scheduler.admission.capacities import CapacityOf, known_of, none_known
 from region_scheduler.admission.importers.graph import GraphOptions, plan_of_graph
 from region_scheduler.admission.rules import checked
 from region_scheduler.catalog.compose import expand, zone_type
@@ -90,6 +91,7 @@ def plan_of_document(
     tenant: str,
     time_scale: float | None,
     limits: Limits = LIMITS,
+    capacities: CapacityOf = none_known,
 ) -> Plan:
     """Return the plan of a graph document; it belongs where its first region is.
 
@@ -100,9 +102,11 @@ def plan_of_document(
         tenant: Whose it is.
         time_scale: Its steps are simulated, durations multiplied by this; None runs them for real.
         limits: How big it may be.
+        capacities: Tells the units of resources that exist already.
 
     Raises:
         Rejected: It is not of the form, is no graph, or names a region that there is not.
+        Unavailable: What exists already is not known now.
     """
     serves = serving(known)
     wanted = known_regions(known, regions or [region.id for region in known])
@@ -115,6 +119,7 @@ def plan_of_document(
         is_simulated=time_scale is not None,
         time_scale=1.0 if time_scale is None else time_scale,
         limits=limits,
+        capacities=capacities,
     )
     return plan_of_graph(document, options)
 
@@ -141,13 +146,16 @@ def held_until(plan: Plan, instant: datetime) -> Plan:
     return replace(plan, tasks=tasks)
 
 
-def summary(plan: Plan, limits: Limits = LIMITS) -> dict[str, Json]:
+def summary(
+    plan: Plan, limits: Limits = LIMITS, capacities: CapacityOf = none_known
+) -> dict[str, Json]:
     """Return what `submit --dry-run` tells: tasks, waves, critical path, locks, approvals.
 
     Raises:
         InvalidGraph, CyclicGraph: As the submission would be refused.
+        Unavailable: What exists already is not known now.
     """
-    dag = checked(plan, limits)
+    dag = checked(plan, limits, known_of(plan, capacities))
     specs = {task.name: task for task in plan.tasks}
     weight = {name: spec.expected_s for name, spec in specs.items()}
     path = dag.critical_path(weight)

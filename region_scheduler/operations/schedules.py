@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from region_scheduler.admission.capacities import known_of
 from region_scheduler.admission.importers.fields import a_choice
 from region_scheduler.admission.rules import checked
 from region_scheduler.commit.create import create
@@ -123,13 +124,23 @@ class ScheduleWish:
         )
         if not self.zone:
             plan = plan_of_document(
-                self.document, known, self.regions, self.tenant, self.time_scale, self.limits
+                self.document,
+                known,
+                self.regions,
+                self.tenant,
+                self.time_scale,
+                self.limits,
+                graph.slots.capacities,
             )
-            checked(plan, self.limits)
+            self._check(plan, graph)
             return replace(wanted, plan=plan, home_region=plan.home_region)
         zone = find_zone(graph, self.tenant, self.zone)
         plan = _plan_of_zone(zone, known, wanted)
+        self._check(plan, graph)
         return replace(wanted, zone=zone.id, zone_name=zone.name, home_region=plan.home_region)
+
+    def _check(self, plan: Plan, graph: GraphStores) -> None:
+        checked(plan, self.limits, known_of(plan, graph.slots.capacities))
 
 
 def timetable_of(

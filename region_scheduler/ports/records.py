@@ -102,6 +102,10 @@ class SlotStore(Documents[Slot], Protocol):
         """Return every unit of every resource, by key."""
         ...
 
+    def capacities(self, names: Sequence[str]) -> Deciding[dict[str, int]]:
+        """Return how many units there are of those of the named resources that exist."""
+        ...
+
     def held_by(self, tasks: Sequence[TaskId]) -> Deciding[list[Slot]]:
         """Return the slots that `tasks` hold, under whatever token."""
         ...

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 import orjson
 
+from region_scheduler.admission.capacities import CapacityOf, known_to, none_known
 from region_scheduler.admission.importers.fields import a_list, a_text, an_object, refused
 from region_scheduler.admission.importers.model import (
     SOURCE_RUNNER,
@@ -58,7 +59,7 @@ class GraphOptions:
         regions: All scheduler regions that its tasks may run in.
         is_simulated: Every node runs the `simulate` runner, whatever it names.
         time_scale: Simulated durations are multiplied by this, at least 0.
-        capacities: Units of each resource that exists already, by name.
+        capacities: Tells the units of resources that exist already.
         limits: How big it may be.
     """
 
@@ -68,7 +69,7 @@ class GraphOptions:
     serves: Mapping[str, str]
     is_simulated: bool = False
     time_scale: float = 1.0
-    capacities: Mapping[str, int] = field(default_factory=dict)
+    capacities: CapacityOf = none_known
     limits: Limits = LIMITS
 
 
@@ -151,6 +152,7 @@ def plan_of_graph(
         InvalidInput: The document is not of the form (names the place), or the tenant's name is no
             name.
         InvalidGraph, CyclicGraph: The graph is not one.
+        Unavailable: What exists already is not known now.
     """
     checked_name("tenant", options.tenant)
     found = found_in(document, options.limits)
@@ -161,7 +163,7 @@ def plan_of_graph(
         home_region=options.home_region,
         regions=options.regions,
         serves=options.serves,
-        capacities=options.capacities,
+        capacities=known_to(found.nodes, options.capacities),
         declared=_declared(found.nodes),
         time_scale=options.time_scale if options.is_simulated else None,
     )

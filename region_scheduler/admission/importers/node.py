@@ -187,19 +187,20 @@ def _locks(fields: Mapping[str, Any], place: str, options: TaskOptions) -> tuple
 def _lock(value: object, place: str, options: TaskOptions) -> LockNeed:
     fields = an_object(value, place, LOCK_KEYS, needed=("resource",))
     resource = a_text(fields["resource"], f"{place}.resource")
-    known = options.capacities.get(resource, options.declared.get(resource))
+    declared = options.declared.get(resource)
     if "capacity" in fields:
-        capacity = a_whole(fields["capacity"], f"{place}.capacity", 1, CAPACITY_MAX)
-        if known is not None and capacity != known:
-            raise refused(f"{place}.capacity", capacity, f"{resource} has {known} elsewhere")
-    elif known is None:
+        said = a_whole(fields["capacity"], f"{place}.capacity", 1, CAPACITY_MAX)
+        if declared is not None and said != declared:
+            raise refused(f"{place}.capacity", said, f"{resource} has {declared} elsewhere")
+    existing = options.capacities.get(resource)
+    capacity = declared if existing is None else existing
+    if capacity is None:
         told = "no such resource is known: give its capacity here (1 is an exclusive lock)"
         raise refused(f"{place}.resource", resource, told)
-    else:
-        capacity = known
     units = a_whole(fields.get("units", 1), f"{place}.units", 1)
     if units > capacity:
-        raise refused(f"{place}.units", units, f"{resource} has {capacity}")
+        told = f"{resource} has {capacity}" + ("" if existing is None else " (`resources show`)")
+        raise refused(f"{place}.units", units, told)
     lost = fields.get("when_holder_lost", WhenHolderLost.FREE)
     kept = a_choice(lost, f"{place}.when_holder_lost", WhenHolderLost)
     return LockNeed(resource, capacity, units, kept)

@@ -134,6 +134,11 @@ class ArangoSlots(ArangoDocuments[Slot]):
         """Return every unit of every resource, by key."""
         return self.listed("slots_all")
 
+    def capacities(self, names: Sequence[str]) -> dict[str, int]:
+        """Return how many units there are of those of the named resources that exist."""
+        rows = self._queries.rows("slots_capacities", resources=list(names))
+        return {row["resource"]: int(row["units"]) for row in rows}
+
     def held_by(self, tasks: Sequence[TaskId]) -> list[Slot]:
         """Return the slots that `tasks` hold, under whatever token."""
         return self.listed("slots_held_by", tasks=list(tasks))

@@ -104,6 +104,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("instances", "workers"): lambda s: s.workers("eu"),
     ("slots", "of_resources"): lambda s: s.of_resources(["lock"]),
     ("slots", "all"): lambda s: s.all(),
+    ("slots", "capacities"): lambda s: s.capacities(["lock"]),
     ("slots", "held_by"): lambda s: s.held_by([ID["a"]]),
     ("slots", "taken"): lambda s: s.taken(),
     ("admissions", "unfinished"): lambda s: s.unfinished(),

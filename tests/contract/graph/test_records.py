@@ -196,6 +196,16 @@ def test_slots_by_resource_holder_and_use(graph: ArangoGraph) -> None:
     assert [s.id for s in slots.taken()] == sorted(s.id for s in slots.taken())
 
 
+def test_there_are_as_many_units_of_a_resource_as_do_not_retire(graph: ArangoGraph) -> None:
+    """`begun` has no first unit, which is made last: nobody knows yet how many there will be."""
+    made = [a_slot("lock", n) for n in range(3)]
+    made += [a_slot("shrunk", n, is_retiring=n > 0) for n in range(3)]
+    put(graph, "slots", [*made, a_slot("begun", 1), a_slot("other")])
+
+    names = ["lock", "shrunk", "begun", "none"]
+    assert graph.slots.capacities(names) == {"lock": 3, "shrunk": 1}
+
+
 def test_unfinished_admissions_come_oldest_first(graph: ArangoGraph) -> None:
     put(
         graph,

@@ -38,14 +38,13 @@ from region_scheduler.errors import (
     Unavailable,
 )
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.resources.capacity import set_capacity
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World
 from tests.simulation.scenarios import HOME, a_plan, spec
 
 PLAN = a_plan([spec("a"), spec("b"), spec("c")], "a>b", "a>c")
 Act = Callable[[str, partial[Any]], Any]
-_ACCEPTING = 1
-"""Number of the call that inserts the admission; the first one asks for the tenant's quota."""
 
 
 @pytest.fixture
@@ -127,6 +126,14 @@ def dying(number: int, is_after: bool) -> Act:
     return act
 
 
+def accepting_only(point: str, call: partial[Any]) -> Any:
+    """Be a process that dies as soon as the request is accepted."""
+    done = call()
+    if point == "admissions.insert":
+        raise Crash(point)
+    return done
+
+
 def acting(number: int, act: Callable[[], None]) -> Act:
     """Return a hook under which somebody else acts before a call."""
     left = [number]
@@ -160,7 +167,7 @@ def test_an_admission_that_dies_at_any_call_is_finished_by_the_cluster_manager(
 ) -> None:
     calls = calls_of_an_admission(tmp_path)
     assert len(calls) >= 9
-    assert calls.index("admissions.insert") == _ACCEPTING
+    accepting = calls.index("admissions.insert")
     for number in range(len(calls)):
         (tmp_path / str(number)).mkdir()
         world = World(tmp_path / str(number), (HOME,))
@@ -174,7 +181,7 @@ def test_an_admission_that_dies_at_any_call_is_finished_by_the_cluster_manager(
         # What is published is unlocked by the reconciler at the latest.
         world.regions[HOME].services.reconciler.tick()
 
-        if number < _ACCEPTING or (number == _ACCEPTING and not is_after):
+        if number < accepting or (number == accepting and not is_after):
             assert ports.graph.runs.recent(10) == [], "never accepted: nothing exists"
         else:
             whole(ports)
@@ -220,6 +227,22 @@ def test_another_tenant_may_use_the_same_key(world: World) -> None:
     assert submits.admit(replace(PLAN, tenant="umbrella"), "k").run.id != first.run.id
 
 
+def test_more_units_than_there_are_is_refused_though_the_graph_says_otherwise(
+    world: World, ports: Ports
+) -> None:
+    """An operator has changed the resource since; one that takes a single unit is not asked for."""
+    set_capacity(ports.graph.slots, "x", 2)
+    submits = world.regions[HOME].services.intake
+    greedy = a_plan([spec("a", locks=(LockNeed("x", capacity=5, units=3),))])
+
+    with pytest.raises(InvalidGraph, match="'a' takes 3 units of 'x', which has 2"):
+        submits.admit(greedy, "k")
+    assert ports.graph.admissions.recent(9) == []
+    set_capacity(ports.graph.slots, "x", 3)
+
+    assert submits.admit(greedy, "k").run.task_count == 1
+
+
 @pytest.mark.parametrize(
     ("plan", "error"),
     [
@@ -255,7 +278,7 @@ def test_locks_that_fit_are_accepted() -> None:
 
 def accepted_only(world: World, ports: Ports, name: str, key: str) -> Admission:
     """Accept a request, and die."""
-    _, submits = submitter(world, ports.through(dying(_ACCEPTING, is_after=True)), name)
+    _, submits = submitter(world, ports.through(accepting_only), name)
     with pytest.raises(Crash):
         submits.admit(PLAN, key)
     id_ = next(a.id for a in ports.graph.admissions.unfinished() if a.key == key)

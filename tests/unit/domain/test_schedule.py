@@ -21,10 +21,12 @@ from region_scheduler.domain.schedule import (
     decided,
     deleted,
     freed,
+    is_behind_another,
     refused,
     revived,
     schedule_key,
     switched,
+    waiting_for,
 )
 from region_scheduler.domain.timetable import Timetable
 
@@ -203,6 +205,31 @@ def test_more_than_one_look_takes_in_is_given_up_in_parts(monkeypatch: pytest.Mo
     assert minutes(schedule) == [*range(489, 501)]  # ten late ones, and two in time
     assert schedule.missed_count == 488
     assert rounds > 2
+
+
+def test_what_waits_for_a_quota_is_told_and_keeps_those_after_it_back() -> None:
+    fired = decided(a_schedule(overlap=Overlap.ALLOW), BEGIN + 2 * MINUTE, Runs())
+    first, second = fired.firings
+
+    held = waiting_for(fired, first.run, "quota")
+
+    assert [f.waits_for for f in held.firings] == ["quota", ""]
+    assert waiting_for(held, first.run, "quota") is held
+    assert [is_behind_another(held, f) for f in held.firings] == [False, True]
+    assert not is_behind_another(fired, second)
+    assert waiting_for(held, first.run, "").firings == fired.firings
+
+
+def test_no_more_than_so_many_wait_for_a_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_OPEN_MAX", 3)
+    schedule = a_schedule(overlap=Overlap.ALLOW)
+    for minute in range(1, 6):
+        schedule = decided(schedule, BEGIN + minute * MINUTE, Runs())
+
+    assert minutes(schedule) == [1, 2, 3]
+    assert [(one.reason, one.count) for one in schedule.missed] == [
+        ("overlap: 3 waited already", 2)
+    ]
 
 
 @given(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from region_scheduler.admission.capacities import known_of
 from region_scheduler.admission.importers.graph import GraphOptions, plan_of_graph
 from region_scheduler.admission.rules import checked
 from region_scheduler.domain.admission import Plan
@@ -35,5 +36,5 @@ def a_document(*nodes: Any, edges: Any = (), **more: Any) -> dict[str, Any]:
 def admissible(document: Any, options: GraphOptions = OPTIONS) -> Plan:
     """Return the plan of a document that went through every check of an admission."""
     plan = plan_of_graph(document, options)
-    checked(plan, options.limits, options.capacities)
+    checked(plan, options.limits, known_of(plan, options.capacities))
     return plan

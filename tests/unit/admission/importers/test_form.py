@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
@@ -319,6 +320,9 @@ def test_a_task_runs_where_its_target_is_served_or_else_at_home(
     assert admissible(a_document(a_node(**node))).tasks[0].region == region
 
 
+KNOWN = replace(OPTIONS, capacities=lambda names: {name: 4 for name in names if name == "x"})
+
+
 def with_locks(*locks: dict[str, Any]) -> Any:
     return a_document(*(a_node(f"t{n}", locks=[lock]) for n, lock in enumerate(locks)))
 
@@ -329,9 +333,27 @@ def test_a_resource_must_be_known_or_given_its_capacity() -> None:
 
     both = admissible(with_locks({"resource": "x"}, {"resource": "x", "capacity": 2}))
     assert [task.locks[0].capacity for task in both.tasks] == [2, 2]
-    known = GraphOptions(**{**{f.name: getattr(OPTIONS, f.name) for f in fields(OPTIONS)},
-                            "capacities": {"x": 4}})  # fmt: skip
-    assert admissible(with_locks({"resource": "x"}), known).tasks[0].locks[0].capacity == 4
+    assert admissible(with_locks({"resource": "x"}), KNOWN).tasks[0].locks[0].capacity == 4
+
+
+def test_what_exists_decides_over_what_a_graph_says() -> None:
+    """An operator may have changed it since the graph was written."""
+    lock = {"resource": "x", "capacity": 2, "units": 3}
+    (task,) = admissible(with_locks(lock), KNOWN).tasks
+    assert (task.locks[0].capacity, task.locks[0].units) == (4, 3)
+
+    with pytest.raises(InvalidInput) as refused:
+        admissible(with_locks({"resource": "y"} | lock | {"resource": "x", "units": 5}), KNOWN)
+
+    assert refused.value.field == "nodes[0].locks[0].units"
+    assert refused.value.expected == "x has 4 (`resources show`)"
+
+
+def test_nobody_is_asked_for_what_a_graph_says_itself() -> None:
+    def ask(_names: Sequence[str]) -> Mapping[str, int]:
+        raise AssertionError("one unit fits whatever there is")
+
+    admissible(with_locks({"resource": "x", "capacity": 1}), replace(OPTIONS, capacities=ask))
 
 
 @pytest.mark.parametrize(
