@@ -28,6 +28,9 @@ from region_scheduler.scheduling.settings import SchedulerSettings
 _SPARE: Final = 16
 """Rows of a tenant that are looked at beyond its share, in case locks keep some back."""
 _DEEPER: Final = 4
+_LOOKS_SHARE: Final = 20
+"""One part in so many of the time may go into looks while the backlog fills the room anyway: with
+many ready tasks a look is work for the store."""
 _PASSES_MAX: Final = 8
 """How often others may take a lock that a better row waits for, before that row is tried."""
 
@@ -74,6 +77,7 @@ class Batcher:
         self._clock = clock
         self._notice, self._noticed = object(), object()
         self._looked_at, self._again_at = -inf, inf
+        self._pause_s = settings.look_every_s
         self._wait_s = inf
         self._fresh: dict[TaskId, Task] = {}
         self._slots: dict[str, list[Slot]] = {}
@@ -141,7 +145,7 @@ class Batcher:
         if not mine.room.total or not mine.room.pools:
             return Batch()
         since_s = self._clock.monotonic() - self._looked_at
-        least_s = self._settings.look_every_s if self._is_noticed() else inf
+        least_s = self._pause_s if self._is_noticed() else inf
         is_due = since_s >= min(least_s, self._timings.reconcile_every_s)
         if is_due:
             self._discover(self._foremost(standing, closed, mine))
@@ -178,6 +182,8 @@ class Batcher:
         # Only now: what a look that failed was for is still to be looked for.
         self._again_at = at + self._settings.look_every_s if self._noticed is not notice else inf
         self._noticed, self._looked_at = notice, at
+        took_s = self._clock.monotonic() - at
+        self._pause_s = max(self._settings.look_every_s, _LOOKS_SHARE * took_s)
         return bool(ready)
 
     def ready(self, ids: Sequence[TaskId]) -> list[Task]:

@@ -18,7 +18,7 @@ class SchedulerSettings:
         batch_max: Most tasks promoted in one tick.
         in_flight_max: Most claimed and running tasks of the region.
         scan_limit: Most ready tasks looked at in one tick, and rows of one tenant.
-        look_every_s: Pause between two looks into the graph while the backlog fills the room.
+        look_every_s: Least pause between two looks into the graph while the backlog fills the room.
         level_default: Of tenants that have no document.
         ownership: How the region's schedulers share its work.
         back_off_s: Least pause of a task that lost a slot; jittered up to four times that.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,10 +35,12 @@ class Looks:
     def __init__(self) -> None:
         self.count = 0
         self.failing = 0
+        self.takes: Callable[[], None] = lambda: None
 
     def __call__(self, point: str, call: partial[Any]) -> Any:
         if point == "tasks.marks_claimable":
             self.count += 1
+            self.takes()
             if self.failing:
                 self.failing -= 1
                 raise Unavailable(dependency=point, detail="told to fail")
@@ -187,6 +190,28 @@ def test_a_task_that_only_a_newer_version_understands_keeps_no_other_back(
     world.pass_time(10)
 
     assert sorted(effects(world)) == ["t01", "t02"]
+
+
+def test_looks_that_take_long_come_seldom_while_the_backlog_fills_the_room(
+    world: World, looks: Looks
+) -> None:
+    looks.takes = lambda: world.clock.advance(0.2)
+    region = home(world)
+    ports, keeper = region.ports.through(looks), region.services.keeper
+    settings = SchedulerSettings(HOME, batch_max=1)
+    scheduler = region_services(ports, settings, HOURLY, keeper).scheduler
+    admit(world, wide(20))
+    scheduler.tick()
+    for _ in range(3):
+        world.clock.advance(1.2)
+        world.renew()
+        scheduler.notice()
+        assert len(scheduler.tick().dispatched) == 1
+        assert looks.count == 1, "a twentieth of the time, whoever tells it of something new"
+
+    world.clock.advance(0.5)
+    scheduler.tick()
+    assert looks.count == 2
 
 
 def test_what_a_follower_shows_late_is_looked_for_once_more_and_not_for_ever(
