@@ -109,6 +109,12 @@ def zone_granted(grants: Grants, counted: Grants, zone: Zone) -> Grants:
     return replace(grants, zones=(zone,))
 
 
+def zone_forgotten(grants: Grants, zone: Zone) -> Grants:
+    """Return the grants without a zone that is there, or that is to be there no more."""
+    kept = tuple(one for one in grants.zones if one.id != zone.id)
+    return grants if len(kept) == len(grants.zones) else replace(grants, zones=kept)
+
+
 def _same(grants: Grants, counted: Grants) -> None:
     if grants.rev != counted.rev:
         raise LostRace(thing=f"a grant of tenant {grants.tenant}", winner="another submitter")

@@ -31,6 +31,7 @@ from region_scheduler.domain.grant import (
     run_granted,
     run_revoked,
     runs_seen,
+    zone_forgotten,
     zone_granted,
 )
 from region_scheduler.domain.run import Zone
@@ -152,6 +153,19 @@ class Quotas:
             if self._is_written(grants, partial(zone_granted, counted=grants, zone=zone)):
                 return None
         raise LostRace(thing=f"a grant of tenant {zone.tenant}", winner="other submitters")
+
+    def forget_zone(self, zone: Zone) -> None:
+        """Take a zone out of the grants, so that nobody creates it again.
+
+        After it was created; and before one is deleted, for whoever created it may have died.
+
+        Raises:
+            LostRace, Unavailable, OutcomeUnknown: Call again.
+        """
+        (found,) = self._graph.grants.read([tenant_key(zone.tenant)])
+        if found is not None and found.zones:
+            drop = partial(zone_forgotten, zone=zone)
+            commit_one(self._graph.grants, Change(found.id, drop, known=found))
 
     def _grants(self, tenant: str) -> Grants:
         key = tenant_key(tenant)

@@ -31,6 +31,7 @@ def create_zone(graph: GraphStores, auditor: Auditor, quotas: Quotas, zone: Zone
         )
         quotas.grant_zone(zone, note)
         (created,) = create(graph.zones, [zone])
+        quotas.forget_zone(zone)
         standing = created.value
     if different := _differences(standing, zone):
         told = f"it exists with {', '.join(different)}; give the same, or choose another name"

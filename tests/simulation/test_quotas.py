@@ -40,6 +40,7 @@ from tests.simulation.scenarios import HOME, a_plan, a_zone, graph_of, spec
 PLAN = a_plan([spec("a")])
 UP_TO = {AdmissionState.ACCEPTED, AdmissionState.DONE}
 Act = Callable[[], object]
+Doing = Callable[[World, Hook], object]
 
 
 def bounded(world: World, **quota: int) -> None:
@@ -72,6 +73,10 @@ def standing(graph: GraphStores, key: str) -> Admission:
     (found,) = graph.admissions.read([admission_key("client", "acme", key)])
     assert found is not None
     return found
+
+
+def plainly(_point: str, call: partial[Any]) -> Any:
+    return call()
 
 
 def counting(calls: list[str]) -> Hook:
@@ -134,20 +139,18 @@ def outcome(act: Callable[[], object]) -> str:
     return "accepted"
 
 
-def calls_of(
-    place: Path, act: Callable[[World, Hook], object], first: str = "", **quota: int
-) -> int:
+def calls_of(place: Path, act: Doing, first: Doing | None = None, **quota: int) -> int:
     """Return how many port calls an act makes that is alone; a tenant's first takes one more."""
     place.mkdir()
     world, calls = World(place, (HOME,)), list[str]()
     bounded(world, **quota)
-    if first:
-        submitter(world, "before").admit(PLAN, first)
+    if first is not None:
+        first(world, plainly)
     act(world, counting(calls))
     return len(calls)
 
 
-def admits(key: str) -> Callable[[World, Hook], object]:
+def admits(key: str) -> Doing:
     return lambda world, hook: submitter(world, f"of-{key}", hook).admit(PLAN, key)
 
 
@@ -155,7 +158,7 @@ def admits(key: str) -> Callable[[World, Hook], object]:
 def test_two_submitters_who_want_the_last_run_at_any_moment_get_it_once(
     tmp_path: Path, quota: str
 ) -> None:
-    count = calls_of(tmp_path / "survey", admits("k"), "first", **{quota: 2})
+    count = calls_of(tmp_path / "survey", admits("k"), admits("first"), **{quota: 2})
     assert count > 10
     for number in range(count):
         place = tmp_path / str(number)
@@ -303,7 +306,7 @@ def zone_named(name: str) -> Zone:
     return replace(a_zone(), id=f"zone-{name}", name=name)
 
 
-def creates(name: str) -> Callable[[World, Hook], object]:
+def creates(name: str) -> Doing:
     def create(world: World, hook: Hook) -> object:
         graph = home(world).ports.through(hook).graph
         writes = replace(auditor(world), graph=graph)
@@ -313,12 +316,8 @@ def creates(name: str) -> Callable[[World, Hook], object]:
     return create
 
 
-def plainly(_point: str, call: partial[Any]) -> Any:
-    return call()
-
-
 def test_two_who_want_the_last_zone_at_any_moment_get_it_once(tmp_path: Path) -> None:
-    count = calls_of(tmp_path / "survey", creates("z"), zones_max=2)
+    count = calls_of(tmp_path / "survey", creates("z"), creates("first"), zones_max=2)
     for number in range(count):
         place = tmp_path / str(number)
         place.mkdir()
@@ -352,5 +351,8 @@ def test_a_zone_that_was_granted_comes_to_be_whoever_dies(
 
         (zone,) = graph_of(world).zones.all()
         assert zone.name == ("mine" if told == "throttled" else "other"), f"call {number}"
+        (grants,) = graph_of(world).grants.read([tenant_key("acme")])
+        assert grants is not None
+        assert told == "throttled" or grants.zones == (), "nobody would create it once more"
         wishes = {entry.thing for entry in graph_of(world).audit.recent(9)}
         assert zone.name in wishes, "nothing is made without an entry"
