@@ -15,6 +15,7 @@ from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.member import settings_digest
 from region_scheduler.assembly.production import open_broker, open_graph
 from region_scheduler.config.settings import Settings
+from region_scheduler.domain.instance import Role
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.skew import ahead_s
@@ -22,7 +23,10 @@ from region_scheduler.domain.task import units_needed
 from region_scheduler.errors import RegionSchedulerError
 from region_scheduler.ports.queue import queue_name
 from region_scheduler.ports.records import GraphStores
+from region_scheduler.resources.peers import standing_still, unmanaged
 from region_scheduler.runtime.system import SystemClock
+from region_scheduler.scheduling.promote import queue_bounds
+from region_scheduler.scheduling.reconcile import FOREIGN_EVERY
 
 _DISK_FREE_BYTES_MIN = 1 << 30
 _ANSWER_S = 10.0
@@ -47,6 +51,7 @@ class Finding:
 def examine(settings: Settings) -> Iterator[Finding]:
     """Yield a finding a subject, in the order in which they rest on each other."""
     yield _lease(settings)
+    yield leftovers_told(settings.lease)
     yield from _graph(settings)
     yield _guarded("broker", lambda: _broker(settings))
     yield _guarded("queues", lambda: _queues(settings))
@@ -77,6 +82,19 @@ def _lease(settings: Settings) -> Finding:
     return Finding("lease", True, detail)
 
 
+def leftovers_told(lease: LeaseTimings) -> Finding:
+    """Say within which time all that a crash leaves is found and finished, by the settings."""
+    scans_s = FOREIGN_EVERY * lease.reconcile_every_s
+    detail = (
+        f"all that a crash leaves is found and finished within"
+        f" {lease.left_over_within_s(FOREIGN_EVERY):g} s: what a dead process held is taken after"
+        f" {lease.lost_within_s:g} s, a claim that nobody was told of after"
+        f" {lease.undispatched_within_s:g} s; what is undone of a run is met within"
+        f" {lease.reconcile_every_s:g} s, or {scans_s:g} s if its home region is gone"
+    )
+    return Finding("leftovers", True, detail)
+
+
 def _graph(settings: Settings) -> Iterator[Finding]:
     with ExitStack() as closing:
         try:
@@ -85,7 +103,7 @@ def _graph(settings: Settings) -> Iterator[Finding]:
         except RegionSchedulerError as error:
             yield Finding("graph store", False, str(error))
             yield Finding("regions", None, "the graph store does not answer")
-            for subject in ("instances", "clocks", "schedules", "resources"):
+            for subject in ("instances", "managers", "clocks", "schedules", "resources"):
                 yield Finding(subject, None, "the graph store does not answer")
             return
         kind = "embedded engine" if settings.arango.is_embedded else "ArangoDB"
@@ -94,6 +112,7 @@ def _graph(settings: Settings) -> Iterator[Finding]:
         told = ", ".join(f"{region.id} {region.status.value}" for region in regions)
         yield Finding("regions", bool(active), told or "none yet: start `serve` in one")
         yield _guarded("instances", lambda: _instances(graph, settings))
+        yield _guarded("managers", lambda: managers_told(graph, settings.lease))
         yield _guarded("clocks", lambda: clocks_told(graph, settings.lease.skew_max_s))
         yield _guarded("schedules", lambda: schedules_told(graph, _now(), settings.lease))
         yield _guarded("resources", lambda: resources_told(graph, settings.region))
@@ -111,6 +130,26 @@ def _instances(graph: GraphStores, settings: Settings) -> str:
     if idle:
         raise Unwell(f"no worker in {', '.join(sorted(idle))}: start `worker --region NAME`")
     return f"{len(alive)} alive, {len(workers)} of them workers, all with these settings"
+
+
+def managers_told(graph: GraphStores, lease: LeaseTimings) -> str:
+    """Return how many resource managers look after leases, dispatches and slots.
+
+    Raises:
+        Unwell: One lives and does not look, or a region has none.
+    """
+    alive = graph.instances.unfenced()
+    still = [
+        f"{one.instance} for {one.seconds:.0f} s" for one in standing_still(alive, lease.lease_s)
+    ]
+    if still:
+        way_out = "look into its log, and start it again"
+        raise Unwell(f"no sweep was finished by {', '.join(still)}: {way_out}")
+    if bare := unmanaged(alive):
+        way_out = "start `serve` there; until then nobody takes what the dead held there"
+        raise Unwell(f"none in {', '.join(bare)}: {way_out}")
+    count = sum(Role.RESOURCES in one.roles for one in alive)
+    return f"{count} resource managers look after leases, dispatches and slots"
 
 
 def clocks_told(graph: GraphStores, skew_max_s: float) -> str:
@@ -195,16 +234,12 @@ def _queues(settings: Settings) -> str:
         graph = open_graph(settings, closing)
         queue = CeleryQueue(open_broker(settings), settings.region, settings.signing_key_bytes())
         closing.callback(queue.close)
-        slots: Counter[str] = Counter()
-        for worker in graph.instances.workers(settings.region):
-            slots.update(worker.capacity)
+        workers = graph.instances.workers(settings.region)
+        bounds = queue_bounds(workers, settings.scheduler.look_ahead)
         ready = list(graph.tasks.marks_claimable(settings.region, _READY_MAX))
         waiting = Counter(task.spec.pool for task in graph.tasks.read(ready) if task is not None)
-        told = [
-            f"{pool}: {queue.length(pool)} of at most {count * (1 + settings.scheduler.look_ahead)}"
-            for pool, count in sorted(slots.items())
-        ]
-    unserved = sorted(waiting.keys() - slots.keys())
+        told = [f"{pool}: {queue.length(pool)} of at most {most}" for pool, most in bounds.items()]
+    unserved = sorted(waiting.keys() - bounds.keys())
     if unserved:
         count, names = sum(waiting[pool] for pool in unserved), ",".join(unserved)
         way_out = f"start `worker --region {settings.region} --pool {names}`"

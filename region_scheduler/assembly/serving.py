@@ -24,6 +24,7 @@ from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.time import Clock
 from region_scheduler.regions.failover import FailedOver, Failover
+from region_scheduler.resources.peers import ManagerSilent
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.pulse import Pulse
 from region_scheduler.runtime.service import Part
@@ -117,7 +118,7 @@ def _scheduling(settings: Settings) -> SchedulerSettings:
 
 def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]) -> list[Loop]:
     every_s = settings.lease.reconcile_every_s
-    watch_every_s = min(every_s, settings.lease.ttl_s / 6)
+    watch_every_s = settings.lease.watch_every_s
 
     def reconcile() -> float:
         services.reconciler.tick()
@@ -132,7 +133,7 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         return every_s
 
     def watch() -> float:
-        services.resource_manager.tick()
+        _tell_silent(services.resource_manager.tick().silent)
         return watch_every_s
 
     def finish_admissions() -> float:
@@ -186,6 +187,14 @@ def _collector_loop(collector: Collector) -> Loop:
         return seen.wait_s
 
     return Loop("collector", collect)
+
+
+def _tell_silent(silent: Sequence[ManagerSilent]) -> None:
+    for one in silent:
+        who = one.instance or "none"
+        log.error(
+            "resource manager silent", of=one.region, manager=who, seconds=round(one.seconds, 1)
+        )
 
 
 def _failover_loop(failover: Failover, every_s: float) -> Loop:

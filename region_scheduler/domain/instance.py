@@ -52,6 +52,8 @@ class Instance:
         capacity: Attempts a worker can run at once, by pool.
         url: Where its HTTP surface answers; empty if it has none.
         stamped_at: Its wall clock at the beat; for display and clock-skew alerts only.
+        swept_ago_s: How long before the beat its resource manager had finished a sweep, by its own
+            monotonic clock; None if it carries none.
         settings_digest: Digest of what must be equal in a whole cluster (keys, tokens, ttl rules).
     """
 
@@ -68,11 +70,17 @@ class Instance:
     host: str = ""
     url: str = ""
     stamped_at: datetime
+    swept_ago_s: float | None = None
     settings_digest: str = ""
     fenced: Fence | None = None
 
 
-def renewed(instance: Instance, receipts: tuple[ReceiptId, ...], stamped_at: datetime) -> Instance:
+def renewed(
+    instance: Instance,
+    receipts: tuple[ReceiptId, ...],
+    stamped_at: datetime,
+    swept_ago_s: float | None = None,
+) -> Instance:
     """Return the next beat.
 
     Raises:
@@ -80,7 +88,13 @@ def renewed(instance: Instance, receipts: tuple[ReceiptId, ...], stamped_at: dat
     """
     if instance.fenced is not None:
         raise Fenced(held=instance.id, current=f"fenced ({instance.fenced.kind})")
-    return replace(instance, beat=instance.beat + 1, receipts=receipts, stamped_at=stamped_at)
+    return replace(
+        instance,
+        beat=instance.beat + 1,
+        receipts=receipts,
+        stamped_at=stamped_at,
+        swept_ago_s=swept_ago_s,
+    )
 
 
 def fenced(instance: Instance, beat: int, fence: Fence) -> Instance:

@@ -68,6 +68,33 @@ class LeaseTimings:
         return self.ttl_s / 3
 
     @property
+    def watch_every_s(self) -> float:
+        """Pause between two looks of an observer: at leases, receipts, dispatches and slots."""
+        return min(self.reconcile_every_s, self.ttl_s / 6)
+
+    @property
+    def lost_within_s(self) -> float:
+        """What a dead process held is taken from it this long after its last beat, at the latest.
+
+        A look sees the beat for the first time, the count runs, the next look finds it over.
+        """
+        return self.lease_s + 2 * self.watch_every_s
+
+    @property
+    def undispatched_within_s(self) -> float:
+        """A claim of which nobody was told, or no longer is, goes back after this long."""
+        return self.dispatch_s + 2 * self.watch_every_s
+
+    def left_over_within_s(self, foreign_every: int) -> float:
+        """Return when all that a crash can leave between two writes is found and finished.
+
+        First the dead process's tasks come back; then whatever is undone of any run is met by the
+        scan of its home region, or, if that is gone, by every `foreign_every`th scan of another.
+        """
+        found_s = max(self.lost_within_s, self.undispatched_within_s)
+        return found_s + foreign_every * self.reconcile_every_s
+
+    @property
     def lease_s(self) -> float:
         """What "lease" means in every figure: ttl + grace."""
         return self.ttl_s + self.grace_s

@@ -9,7 +9,7 @@ from functools import partial
 from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.ids import ReceiptId
-from region_scheduler.domain.instance import Fence, FenceKind, Instance, fenced, renewed
+from region_scheduler.domain.instance import Fence, FenceKind, Instance, Role, fenced, renewed
 from region_scheduler.domain.lease import Instant, LeaseTimings
 from region_scheduler.errors import Fenced, NotFound, RegionSchedulerError
 from region_scheduler.ports.records import InstanceStore
@@ -52,6 +52,7 @@ class LeaseKeeper:
         self._asked_at: Instant = float("-inf")
         self._unbroken_since: Instant = float("inf")
         self._is_over = False
+        self._swept_at: Instant | None = None
 
     @property
     def instance(self) -> Instance:
@@ -81,6 +82,10 @@ class LeaseKeeper:
         """Say whether the lease still covers this moment."""
         return not self._is_over and self._clock.monotonic() < self._deadline
 
+    def swept(self) -> None:
+        """Take note that this process's resource manager has finished a sweep."""
+        self._swept_at = self._clock.monotonic()
+
     def register(self) -> None:
         """Insert the lease; a lost answer is harmless, the incarnation's id is new.
 
@@ -91,6 +96,8 @@ class LeaseKeeper:
         fresh = replace(self._instance, stamped_at=self._clock.now())
         (created,) = create(self._store, [fresh])
         self._acknowledged(created.value, asked_at)
+        if Role.RESOURCES in self._instance.roles:
+            self._swept_at = asked_at  # the first sweep is due from now on
 
     def renew(self) -> float:
         """Beat once; return seconds until the next beat is due.
@@ -101,7 +108,12 @@ class LeaseKeeper:
                 Call again.
         """
         asked_at = self._clock.monotonic()
-        beat = partial(renewed, receipts=self._receipts(), stamped_at=self._clock.now())
+        beat = partial(
+            renewed,
+            receipts=self._receipts(),
+            stamped_at=self._clock.now(),
+            swept_ago_s=None if self._swept_at is None else asked_at - self._swept_at,
+        )
         change = Change(self._instance.id, beat, known=self._instance)
         try:
             self._acknowledged(commit_one(self._store, change), asked_at)

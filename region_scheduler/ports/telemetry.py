@@ -26,3 +26,7 @@ class Silence:
 
     def emit(self, fact: Fact) -> None:
         """Drop `fact`."""
+
+
+SILENCE: Telemetry = Silence()
+"""Where facts go unless somebody wants them."""

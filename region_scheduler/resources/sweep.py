@@ -25,16 +25,23 @@ from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.membership.observer import Observer
 from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.telemetry import SILENCE, Telemetry
 from region_scheduler.ports.time import Clock
+from region_scheduler.resources.peers import ManagerSilent, Peers
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one tick did."""
+    """What one tick did.
+
+    Attributes:
+        silent: Peers that live and do not look, each told once.
+    """
 
     fenced: tuple[Incarnation, ...] = ()
     moved: tuple[Task, ...] = ()
     freed: tuple[Slot, ...] = ()
+    silent: tuple[ManagerSilent, ...] = ()
 
 
 class ResourceManager:
@@ -47,6 +54,7 @@ class ResourceManager:
         settler: Does what follows a task that was taken away.
         timings: Lease arithmetic.
         clock: This machine's clock.
+        telemetry: Is told of peers that are silent.
     """
 
     def __init__(
@@ -57,6 +65,7 @@ class ResourceManager:
         settler: Settler,
         timings: LeaseTimings,
         clock: Clock,
+        telemetry: Telemetry = SILENCE,
     ) -> None:
         self._region = region
         self._graph = graph
@@ -65,6 +74,8 @@ class ResourceManager:
         self._timings = timings
         self._clock = clock
         self._observer = Observer(timings)
+        self._peers = Peers(timings)
+        self._telemetry = telemetry
 
     def tick(self) -> Swept:
         """Look once at everything, and act on what is over. Level-triggered: repeating is safe.
@@ -82,7 +93,19 @@ class ResourceManager:
         freed = self._sweep_slots()
         if freed:
             self._settler.wake(region.id for region in self._graph.regions.all())
-        return Swept(tuple(newly), tuple(moved), tuple(freed))
+        silent = self._silent(instances)
+        self._keeper.swept()
+        return Swept(tuple(newly), tuple(moved), tuple(freed), tuple(silent))
+
+    def _silent(self, instances: Sequence[Instance]) -> list[ManagerSilent]:
+        now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
+        others = [one for one in instances if one.id != self._keeper.instance.id]
+        mine = [one for one in instances if one.id == self._keeper.instance.id]
+        fresh = [replace(one, swept_ago_s=None) for one in mine]  # what it says of itself is older
+        news = self._peers.news(self._peers.silent([*others, *fresh], now, unbroken_since))
+        for one in news:
+            self._telemetry.emit(one)
+        return news
 
     def _fence_dead(self, instances: Sequence[Instance]) -> list[Incarnation]:
         now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since

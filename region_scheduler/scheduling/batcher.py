@@ -22,7 +22,16 @@ from region_scheduler.ports.time import Clock
 from region_scheduler.resources.assign import is_made
 from region_scheduler.scheduling.mend import is_ready_in
 from region_scheduler.scheduling.ownership import Part
-from region_scheduler.scheduling.promote import Claimant, Picked, Room, pick, promotable, shares
+from region_scheduler.scheduling.promote import (
+    Claimant,
+    Picked,
+    Queued,
+    Room,
+    pick,
+    promotable,
+    queue_bounds,
+    shares,
+)
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 _SPARE: Final = 16
@@ -84,6 +93,7 @@ class Batcher:
         self._waiting: list[str] = []
         self._waited: list[str] = []
         self._passed: dict[TaskId, int] = {}
+        self.queues: Mapping[str, Queued] = {}
 
     def notice(self) -> None:
         """Say that a task may have become ready; returns at once, from any thread."""
@@ -119,9 +129,13 @@ class Batcher:
             Unavailable: The broker does not answer.
         """
         workers, in_flight = standing.workers, standing.in_flight
-        pools = sorted({pool for worker in workers for pool in worker.capacity})
+        bounds = queue_bounds(workers, self._settings.look_ahead)
+        self.queues = {pool: Queued(queue_length(pool), most) for pool, most in bounds.items()}
         # What timed out before a worker came to it is still in the queue, and takes room there.
-        under_way = {p: max(in_flight.by_pool.get(p, 0), queue_length(p)) for p in pools}
+        under_way = {
+            pool: max(in_flight.by_pool.get(pool, 0), queue.length)
+            for pool, queue in self.queues.items()
+        }
         room = promotable(workers, self._settings.look_ahead, under_way)
         return room.within(self._settings.in_flight_max - in_flight.total, self._settings.batch_max)
 

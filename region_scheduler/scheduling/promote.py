@@ -36,6 +36,27 @@ class Room:
         return frozenset(pool for pool, count in self.by_pool.items() if count > 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """How long a queue is.
+
+    Attributes:
+        length: Messages that no worker has taken.
+        most: What it never passes: its workers' slots with the look-ahead.
+    """
+
+    length: int
+    most: int
+
+
+def queue_bounds(workers: Sequence[Instance], look_ahead: int) -> dict[str, int]:
+    """Return how many messages the queue of each pool that a worker serves may hold, by name."""
+    slots: Counter[str] = Counter()
+    for worker in workers:
+        slots.update(worker.capacity)
+    return {pool: slots[pool] * (1 + look_ahead) for pool in sorted(slots)}
+
+
 def promotable(workers: Sequence[Instance], look_ahead: int, under_way: Mapping[str, int]) -> Room:
     """Return K, in all and by pool.
 
@@ -44,15 +65,10 @@ def promotable(workers: Sequence[Instance], look_ahead: int, under_way: Mapping[
         look_ahead: Tasks kept waiting in the queue for each slot of a worker, at least 0.
         under_way: What takes room by pool: claimed and running tasks, or messages if more.
     """
-    slots: Counter[str] = Counter()
-    for worker in workers:
-        slots.update(worker.capacity)
+    bounds = queue_bounds(workers, look_ahead)
     capacity = sum(max(worker.capacity.values(), default=0) for worker in workers)
-    taken = sum(under_way.get(pool, 0) for pool in slots)
-    by_pool = {
-        pool: max(0, count * (1 + look_ahead) - under_way.get(pool, 0))
-        for pool, count in slots.items()
-    }
+    taken = sum(under_way.get(pool, 0) for pool in bounds)
+    by_pool = {pool: max(0, most - under_way.get(pool, 0)) for pool, most in bounds.items()}
     return Room(max(0, capacity * (1 + look_ahead) - taken), by_pool)
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.region import RegionStatus
@@ -22,6 +23,9 @@ from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
 from region_scheduler.scheduling.deadlines import Deadlines
+
+FOREIGN_EVERY: Final = 5
+"""Runs at home elsewhere are scanned so seldom, in case their own region does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,6 @@ class Reconciler:
         settler: The same code as on the fast path.
         clock: This machine's clock.
     """
-
-    _FOREIGN_EVERY = 5
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class Reconciler:
             return Reconciled()
         self._scan += 1
         runs = self._within_deadline(self._graph.runs.unended())
-        is_wide = self._scan % self._FOREIGN_EVERY == 0
+        is_wide = self._scan % FOREIGN_EVERY == 0
         homes = self._homes()
         mine = [run for run in runs if is_wide or run.home_region in homes]
         self._pass_zones(runs)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from region_scheduler.commit.gate import Change, Fate, commit
@@ -30,6 +31,7 @@ from region_scheduler.resources.assign import (
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
 from region_scheduler.scheduling.batcher import Batcher
 from region_scheduler.scheduling.ownership import Owner
+from region_scheduler.scheduling.promote import Queued
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 
@@ -39,12 +41,14 @@ class Promoted:
 
     Attributes:
         wait_s: Seconds after which the next tick is due if nothing wakes the scheduler.
+        queues: How long each queue was when the tick looked, with what it put there since.
     """
 
     wait_s: float
     dispatched: tuple[TaskId, ...] = ()
     claims_lost: int = 0
     assignments_lost: int = 0
+    queues: Mapping[str, Queued] = field(default_factory=dict)
 
 
 class Scheduler:
@@ -115,7 +119,7 @@ class Scheduler:
         mine = self._owner.part(standing, self._batcher.room(standing, self._queue.length))
         batch = self._batcher.promotable(standing, closed, mine)
         if not batch.rows:
-            return Promoted(self._next_wait())
+            return Promoted(self._next_wait(), queues=self._batcher.queues)
         claimed, losers, spent = self._claim(batch.rows)
         assignments = self._assign(claimed, batch.slots)
         if not self._keeper.may_act():
@@ -127,7 +131,18 @@ class Scheduler:
         self._backlog.remove(spent)
         self._batcher.note([*claimed, *losers])
         self._record(losers, lost)
-        return Promoted(self._next_wait(), tuple(t.id for t in dispatched), len(losers), len(lost))
+        return Promoted(
+            self._next_wait(),
+            tuple(task.id for task in dispatched),
+            len(losers),
+            len(lost),
+            self._queues(dispatched),
+        )
+
+    def _queues(self, dispatched: Sequence[Task]) -> Mapping[str, Queued]:
+        put = Counter(task.spec.pool for task in dispatched)
+        seen = self._batcher.queues
+        return {p: replace(queue, length=queue.length + put[p]) for p, queue in seen.items()}
 
     def _closed(self, standing: Standing) -> Closed:
         """Return where nothing is promoted now; calendars are looked at anew when they change."""

@@ -104,3 +104,28 @@ def test_no_queue_is_ever_longer_than_its_workers_slots_and_the_look_ahead(tmp_p
     assert state_of(world, run) is RunState.DONE
     assert max(lengths) == BOUND
     assert len(effects(world)) == 300
+
+
+def test_the_length_that_a_tick_tells_is_the_queues_and_never_above_its_bound(
+    world: World,
+) -> None:
+    """The figure for a metric: what waits in each pool's queue, beside what may."""
+    region = home(world)
+    region.workers.append(world.worker(region, ("big",)))
+    admit(world, a_plan([*many(20, "default"), *many(20, "big")]))
+    lengths = []
+    for _ in range(18):
+        told = region.services.scheduler.tick().queues
+        assert {pool: queue.most for pool, queue in told.items()} == {
+            "big": BOUND,
+            "default": BOUND,
+        }
+        for pool, queue in told.items():
+            assert queue.length == region.broker.length(pool) <= queue.most
+        lengths.append(told["default"].length)
+        for worker in region.workers:
+            worker.work()
+        region.services.scheduler.notice()
+
+    assert max(lengths) == BOUND
+    assert min(lengths) < BOUND
