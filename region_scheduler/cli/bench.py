@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,6 +81,14 @@ def contention(
             help="Have steps run beside the product, to see that it is seen: done-twice, overrun.",
         ),
     ] = "",
+    curve: Annotated[
+        Path | None,
+        typer.Option(
+            "--curve",
+            metavar="SVG",
+            help="Draw the conflict fraction over 1, 2, 4 … schedulers and stale views instead.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Let schedulers that share nothing contend for tasks and locks; exit 1 if anything is wrong.
@@ -91,12 +100,24 @@ def contention(
     from region_scheduler.runtime.logs import set_up_logging
 
     set_up_logging(level="error")
+    if curve is not None:
+        return _drawn(curve, schedulers, tasks, locks, as_json)
     contest = Contest(
         schedulers=schedulers, regions=regions, tasks=tasks, locks=locks, stale_ms=stale_ms
     )
     found = contend(contest, planted_in(planted))
     Output(as_json).result(found.document(), found.lines)
     return 0 if found.is_sound else 1
+
+
+def _drawn(path: Path, schedulers: int, tasks: int, locks: int, as_json: bool) -> int:
+    from region_scheduler.bench.curve import chart, curve, table
+
+    found = curve(schedulers, tasks, locks)
+    path.write_text(chart(found), encoding="utf-8")
+    document = {"items": [one.document() for one in found], "svg": str(path)}
+    Output(as_json).result(document, lambda: table(found))
+    return 0 if all(one.is_sound for one in found) else 1
 
 
 def _told(figures: Sequence[Figure], is_checked: bool, as_json: bool) -> int:
