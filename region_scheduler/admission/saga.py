@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -27,6 +27,16 @@ _BATCH = 1_000
 """Tasks in memory, and in one transaction, at a time: a big graph is admitted in little memory, and
 never keeps others out of the region's store for long."""
 _EDGE_TRIES_MAX = 5
+_ROOTS_MAX = 5_000
+"""Roots that are unlocked at once; the reconciler unlocks the others."""
+
+Calls = Iterable[Callable[[], None]]
+
+
+def in_turn(calls: Calls) -> None:
+    """Make each call, and only then prepare the next."""
+    for call in calls:
+        call()
 
 
 class AdmissionSaga:
@@ -37,15 +47,24 @@ class AdmissionSaga:
         graph: The graph store.
         metadata: This region's relational store.
         settler: Unlocks the roots and wakes the schedulers.
+        carry: Makes the writes of a big graph, insert-only and in any order, as they are prepared:
+            those behind may be prepared and sent before the answers to those ahead have come. All
+            are answered when it returns; after an error no more are begun.
     """
 
     def __init__(
-        self, region: str, graph: GraphStores, metadata: Metadata, settler: Settler
+        self,
+        region: str,
+        graph: GraphStores,
+        metadata: Metadata,
+        settler: Settler,
+        carry: Callable[[Calls], None] = in_turn,
     ) -> None:
         self._region = region
         self._graph = graph
         self._metadata = metadata
         self._settler = settler
+        self._carry = carry
 
     def carry_out(self, admission: Admission) -> Run:
         """Write what is missing, publish the run, close the admission, unlock the roots.
@@ -57,33 +76,43 @@ class AdmissionSaga:
         Raises:
             Unavailable, OutcomeUnknown: Part of it may be done; call again.
         """
-        ids = {spec.name: task_id(admission.run, spec.name) for spec in admission.plan.tasks}
+        roots: list[Task] = []
         try:
-            self._write(admission, ids)
+            self._write(admission, roots)
         except InvalidInput as refusal:
             return self._publish(admission, RunState.REFUSED, str(refusal))
         run = self._publish(admission)
         if run.state not in RUN_ENDED:
             take_zone(self._graph, run)
-            later = {after for _, after in admission.plan.edges}
-            roots = [id_ for name, id_ in ids.items() if name not in later]
             self._settler.unlock_roots(run, roots)
         return run
 
-    def _write(self, admission: Admission, ids: dict[str, TaskId]) -> None:
-        needs = Counter(after for _, after in admission.plan.edges)
-        for specs in _batches(admission.plan.tasks):
-            tasks = [_task(admission, spec, ids[spec.name], needs[spec.name]) for spec in specs]
-            here = [TaskRow.of(task) for task in tasks if task.region == self._region]
-            self._metadata.record(here)
-            self._insert_tasks(tasks)
-        for edges in _batches(admission.plan.edges):
-            self._insert_edges([(ids[before], ids[after]) for before, after in edges])
+    def _write(self, admission: Admission, roots: list[Task]) -> None:
+        """Write rows, tasks and dependencies; put the first of the tasks that need none in `roots`.
+
+        Of each batch the rows are there before its tasks.
+        """
+        plan = admission.plan
+        carry = self._carry if len(plan.tasks) > _BATCH else in_turn
+        carry(self._writes(admission, roots))
         counted = self._graph.tasks.counts(admission.run)
         ensure(
-            counted == (len(ids), len(admission.plan.edges)),
+            counted == (len(plan.tasks), len(plan.edges)),
             f"admission {admission.id} counts {counted} tasks and edges",
         )
+
+    def _writes(self, admission: Admission, roots: list[Task]) -> Iterator[Callable[[], None]]:
+        plan = admission.plan
+        ids = {spec.name: task_id(admission.run, spec.name) for spec in plan.tasks}
+        needs = Counter(after for _, after in plan.edges)
+        for specs in _batches(plan.tasks):
+            tasks = [_task(admission, spec, ids[spec.name], needs[spec.name]) for spec in specs]
+            self._metadata.record([TaskRow.of(t) for t in tasks if t.region == self._region])
+            yield partial(self._insert_tasks, tasks, roots)
+        for edges in _batches(plan.edges):
+            yield partial(
+                self._insert_edges, [(ids[before], ids[after]) for before, after in edges]
+            )
 
     def _publish(
         self, admission: Admission, state: RunState = RunState.RUNNING, reason: str = ""
@@ -96,12 +125,14 @@ class AdmissionSaga:
             commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
         return run
 
-    def _insert_tasks(self, tasks: Sequence[Task]) -> None:
+    def _insert_tasks(self, tasks: Sequence[Task], roots: list[Task]) -> None:
         for wanted, created in zip(tasks, create(self._graph.tasks, tasks), strict=True):
             ensure(
                 created.value.spec_digest == wanted.spec_digest,
                 f"task {wanted.id} stands there with another spec",
             )
+            if not wanted.needs and len(roots) < _ROOTS_MAX:
+                roots.append(created.value)
 
     def _insert_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
         open_ = edges

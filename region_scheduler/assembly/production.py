@@ -10,6 +10,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 from region_scheduler.config.settings import Settings
 from region_scheduler.errors import Misconfigured, OutcomeUnknown, Unavailable
 from region_scheduler.ports.queue import WakeUps
+from region_scheduler.runtime.lanes import side_by_side
 from region_scheduler.runtime.system import SystemChance, SystemClock, UuidIds
 
 if TYPE_CHECKING:
@@ -137,4 +138,5 @@ def open_ports(settings: Settings, closing: ExitStack, patience_s: float = 0.0) 
         clock=SystemClock(),
         ids=UuidIds(),
         chance=SystemChance(),
+        carry=side_by_side,
     )

@@ -8,7 +8,7 @@ from functools import partial
 
 from region_scheduler.admission.cluster_manager import ClusterManager
 from region_scheduler.admission.intake import Intake
-from region_scheduler.admission.saga import AdmissionSaga
+from region_scheduler.admission.saga import AdmissionSaga, Calls, in_turn
 from region_scheduler.admission.schedules import Timekeeper
 from region_scheduler.assembly.instrumented import Hook, instrumented
 from region_scheduler.domain.ids import ReceiptId
@@ -87,7 +87,11 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything that one process of a region reaches."""
+    """Everything that one process of a region reaches.
+
+    Attributes:
+        carry: How the writes of a big admission are made; see `AdmissionSaga`.
+    """
 
     graph: GraphStores
     backlog: Backlog
@@ -97,6 +101,7 @@ class Ports:
     clock: Clock
     ids: Ids
     chance: Chance
+    carry: Callable[[Calls], None] = in_turn
 
     def through(self, hook: Hook) -> Ports:
         """Return the same ports with every call passed through `hook` at its named point."""
@@ -157,7 +162,7 @@ def intake(
 ) -> Intake:
     """Return the submitter role of `instance`; without quotas tenants have those of their own."""
     settles = settler(ports, instance.id)
-    saga = AdmissionSaga(instance.region, ports.graph, ports.metadata, settles)
+    saga = AdmissionSaga(instance.region, ports.graph, ports.metadata, settles, ports.carry)
     quotas = quotas or Quotas(ports.graph, Quota(), ports.clock)
     return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids, quotas, limits)
 
@@ -175,7 +180,7 @@ def region_services(
     """Return every role of one region on `ports`, under one lease."""
     graph, clock, region = ports.graph, ports.clock, settings.region
     settles = settler(ports, keeper.instance.id)
-    saga = AdmissionSaga(region, graph, ports.metadata, settles)
+    saga = AdmissionSaga(region, graph, ports.metadata, settles, ports.carry)
     quotas = Quotas(graph, QUOTAS[settings.level_default.name], clock)
     submits = Intake(graph, saga, keeper.instance.id, clock, ports.ids, quotas, limits)
     mends = mender(ports, region)

@@ -24,6 +24,7 @@ from region_scheduler.domain.limits import Limits
 from region_scheduler.domain.tenant import Quota
 from region_scheduler.identity.quotas import Quotas
 from region_scheduler.lifecycle.settle import Settler
+from region_scheduler.runtime.lanes import side_by_side
 from region_scheduler.runtime.system import SystemClock, UuidIds
 
 REGION = "eu-west"
@@ -73,7 +74,7 @@ def _submitter(site: Site, limits: Limits) -> Iterator[Intake]:
         store.backlog.prepare()
         clock, ids = SystemClock(), UuidIds()
         settler = Settler(graph, _Silent(), clock, "bench")
-        saga = AdmissionSaga(REGION, graph, store.metadata, settler)
+        saga = AdmissionSaga(REGION, graph, store.metadata, settler, side_by_side)
         quotas = Quotas(graph, Quota(), clock)
         yield Intake(graph, saga, Incarnation("bench:1"), clock, ids, quotas, limits)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from functools import cache
+from operator import attrgetter
 from types import NoneType
 from typing import Any, Final
 
@@ -34,24 +34,47 @@ def content_digest(value: object) -> str:
 
 def _plain(value: Any) -> Any:
     kind: Any = type(value)
-    if kind in _AS_IT_IS:  # most of what there is: a big graph has millions of them
-        return value
-    if kind is float:
-        return int(value) if value.is_integer() else value
-    if names := _field_names(kind):
+    return value if kind in _AS_IT_IS else _BY_TYPE[kind](value)
+
+
+class _ByType(dict[type, Callable[[Any], Any]]):
+    """What makes a value of a type plain, looked for once: a big graph has millions of them."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        """Find it, and keep it."""
+        found = self[kind] = _plain_of(kind)
+        return found
+
+
+_BY_TYPE: Final = _ByType()
+
+
+def _plain_of(kind: Any) -> Callable[[Any], Any]:
+    if is_dataclass(kind):
+        return _plain_fields(tuple(field.name for field in fields(kind)))
+    if issubclass(kind, float):
+        return lambda value: int(value) if value.is_integer() else value
+    if issubclass(kind, str):
+        return str
+    if issubclass(kind, Mapping):
+        return lambda value: {str(key): _plain(item) for key, item in value.items()}
+    if issubclass(kind, Sequence):
+        return lambda value: [_plain(item) for item in value]
+    if issubclass(kind, datetime):
+        return lambda value: value.astimezone(UTC).isoformat(timespec="microseconds")
+    return lambda value: value
+
+
+def _plain_fields(names: Sequence[str]) -> Callable[[Any], Any]:
+    """Return what makes a dataclass a dictionary, its fields taken all at once."""
+    if len(names) < 2:
+        return lambda value: {name: _plain(getattr(value, name)) for name in names}
+    get = attrgetter(*names)
+
+    def plain(value: Any) -> Any:
         return {
-            name: field if type(field := getattr(value, name)) in _AS_IT_IS else _plain(field)
-            for name in names
+            name: field if (kind := type(field)) in _AS_IT_IS else _BY_TYPE[kind](field)
+            for name, field in zip(names, get(value), strict=True)
         }
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds")
-    return value
 
-
-@cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return plain

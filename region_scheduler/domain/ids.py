@@ -25,12 +25,9 @@ _DIGEST_BYTES = 12
 
 def digest_of(*parts: str) -> str:
     """Return a hex digest of `parts`, each preceded by its length so that no two lists collide."""
-    hashed = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        hashed.update(f"{len(data)}:".encode())
-        hashed.update(data)
-    return hashed.hexdigest()
+    data = [part.encode("utf-8", "surrogatepass") for part in parts]
+    text = b"".join([b"%d:%b" % (len(part), part) for part in data])
+    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def task_id(run: RunId, name: str) -> TaskId:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from region_scheduler.commit.gate import Change, commit
-from region_scheduler.domain.ids import RunId, TaskId
+from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.run import Run, ended
 from region_scheduler.domain.slot import Slot, is_orphan, release
 from region_scheduler.domain.states import ACTIVE, RUN_ENDED, SATISFYING, RunState, TaskState
@@ -23,7 +23,6 @@ from region_scheduler.ports.time import Clock
 
 _UNLOCK_ROUNDS_MAX = 5
 _READY_LIMIT = 1_000
-_ROOTS_MAX = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,14 @@ class Settler:
         self._wake(unlocked, (), ())
         return unlocked
 
-    def unlock_roots(self, run: Run, roots: Sequence[TaskId]) -> list[Task]:
+    def unlock_roots(self, run: Run, roots: Sequence[Task]) -> list[Task]:
         """Unlock the first tasks of a run that was just published, without a look at the others.
 
-        The reconciler unlocks those beyond the first few thousand, and what is missed here.
+        The reconciler unlocks what is missed here.
 
         Args:
             run: As published; as for `unlock_run`, it must hold its zone.
-            roots: Its tasks that need no other.
+            roots: Tasks that need no other, as they were inserted or found at the leader.
 
         Raises:
             Unavailable, OutcomeUnknown: Call again, or leave it to the reconciler.
@@ -107,9 +106,10 @@ class Settler:
         if run.state in RUN_ENDED or not holds_zone(self._graph, run):
             return []
         unlocked: list[Task] = []
-        for begin in range(0, min(len(roots), _ROOTS_MAX), _READY_LIMIT):
-            part = roots[begin : begin + _READY_LIMIT]
-            unlocked += self._unlock(partial(self._pending_roots, part))
+        waiting = [Unlockable(t, {}) for t in roots if t.state is TaskState.PENDING]
+        for begin in range(0, len(waiting), _READY_LIMIT):
+            part = waiting[begin : begin + _READY_LIMIT]
+            unlocked += self._unlock(partial(list, part))
         self._wake(unlocked, (), ())
         return unlocked
 
@@ -204,13 +204,6 @@ class Settler:
             if all(outcome.is_ours for outcome in outcomes) and len(found) < _READY_LIMIT:
                 break
         return list(moved.values())
-
-    def _pending_roots(self, ids: Sequence[TaskId]) -> list[Unlockable]:
-        return [
-            Unlockable(task, {})
-            for task in self._graph.tasks.read(ids)
-            if task is not None and task.state is TaskState.PENDING and not task.needs
-        ]
 
     def _upstream(self, task: Task) -> Outputs:
         """Return what a condition is about; nothing is asked for a task that has none."""

@@ -8,15 +8,18 @@ order in time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 import orjson
 
-from region_scheduler.domain.admission import Plan
+from region_scheduler.domain.admission import Admission, Plan
 from region_scheduler.domain.task import TaskSpec
 from region_scheduler.drivers.arango.errors import AnswerLost
 from region_scheduler.errors import InvalidInput
@@ -30,6 +33,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_\-:.@()+,=;$!*'%]{1,254}")
 _OWN: Final = frozenset({"id", "rev"})
 _CONDITION_ATTRIBUTES: Final = 2
 """The key and the revision."""
+_PLAN_LISTS: Final = ("tasks", "edges")
 _ASKED_FOR: Final = frozenset({"expected_s", "remaining_s"})
 """What queries read of a spec is always there."""
 _PART: Final = 1_000
@@ -79,6 +83,11 @@ class Codec(Generic[D]):
         self._prefix = f"{collection}/" if has_handle_ids else ""
         self._id = "_id" if has_handle_ids else "_key"
         self._names = tuple(f.name for f in fields(cast(Any, type_)) if f.name not in _OWN)
+        self._has_plan = type_ is Admission
+        self._attributes = attrgetter(*self._names)
+        slots: dict[str, Any] = {name: vars(type_)[name] for name in ("id", *self._names)}
+        self._slots = [(slot.__get__, slot.__set__) for slot in slots.values()]
+        self._set_rev: Callable[[D, str], None] = vars(type_)["rev"].__set__
         (self._schema,) = (f.default for f in fields(cast(Any, type_)) if f.name == "schema")
 
     def key(self, id_: str) -> str:
@@ -99,8 +108,8 @@ class Codec(Generic[D]):
     def encoded(self, value: D) -> Document:
         """Return the whole document of `value`, without a revision."""
         document: Document = {"_key": self.key(value.id)}
-        for name in self._names:
-            document[name] = _plain(getattr(value, name))
+        for name, item in zip(self._names, self._attributes(value), strict=True):
+            document[name] = _PLAIN[kind](item) if (kind := type(item)) in _PLAIN else item
         return document
 
     def patch(self, before: D, after: D) -> Document:
@@ -127,6 +136,8 @@ class Codec(Generic[D]):
             return None
         attributes = {**document, "id": document[self._id], "rev": document["_rev"]}
         try:
+            if self._has_plan:
+                attributes["plan"] = _unpacked(document["plan"])
             return msgspec.convert(attributes, self._type)
         except msgspec.ValidationError:
             return None
@@ -137,14 +148,16 @@ class Codec(Generic[D]):
 
     def at(self, value: D, rev: str) -> D:
         """Return `value` at the revision that the store gave it."""
-        return cast(D, replace(cast(Any, value), rev=rev))
+        moved = object.__new__(self._type)
+        for get, put in self._slots:
+            put(moved, get(value))
+        self._set_rev(moved, rev)
+        return moved
 
 
 def _plain(value: Any) -> Any:
     """Return what becomes JSON as it should; dataclasses, enumerations and tuples do so already."""
-    if isinstance(value, TaskSpec):
-        return _of_spec(value)
-    return _of_plan(value) if isinstance(value, Plan) else value
+    return _PLAIN[kind](value) if (kind := type(value)) in _PLAIN else value
 
 
 def _is_empty_by_default(default: Any, factory: Any) -> bool:
@@ -161,26 +174,67 @@ _SPEC_FIELDS: Final = tuple(
 can ever change the meaning of what stands in a store."""
 
 
+_spec_values: Final = attrgetter(*(name for name, _ in _SPEC_FIELDS))
+
+
 def _of_spec(spec: TaskSpec) -> Document:
     return {
         name: value
-        for name, may_be_left_out in _SPEC_FIELDS
-        if (value := getattr(spec, name)) or not may_be_left_out
+        for (name, may_be_left_out), value in zip(_SPEC_FIELDS, _spec_values(spec), strict=True)
+        if value or not may_be_left_out
     }
 
 
 def _of_plan(plan: Plan) -> Document:
-    """Return a plan with its lists as JSON already: a big one has no room for a copy in objects."""
+    """Return a plan with its lists as JSON already: a big one has no room for a copy in objects.
+
+    The lists of a big one are one text each, packed: nobody asks for a part of them, and a store
+    would take them apart at every look at, and write to, the admission.
+    """
     document: Document = {
-        f.name: getattr(plan, f.name) for f in fields(plan) if f.name not in {"tasks", "edges"}
+        f.name: getattr(plan, f.name) for f in fields(plan) if f.name not in _PLAN_LISTS
     }
     tasks = ([_of_spec(spec) for spec in part] for part in in_parts(plan.tasks))
-    return document | {"tasks": _list(tasks), "edges": _list(in_parts(plan.edges))}
+    written = _packed if max(len(plan.tasks), len(plan.edges)) > _PART else _list
+    counts = {"task_count": len(plan.tasks), "edge_count": len(plan.edges)}
+    return document | counts | {"tasks": written(tasks), "edges": written(in_parts(plan.edges))}
+
+
+def _unpacked(plan: Document) -> Document:
+    """Return the document of a plan with its lists as lists.
+
+    Raises:
+        msgspec.ValidationError: A list is packed in a way that is not known here.
+    """
+    packed = {name: plan[name] for name in _PLAN_LISTS if isinstance(plan[name], str)}
+    try:
+        lists = {name: zlib.decompress(b64decode(text)) for name, text in packed.items()}
+        return plan | {name: orjson.loads(text) for name, text in lists.items()}
+    except (ValueError, zlib.error) as error:
+        raise msgspec.ValidationError(str(error)) from error
 
 
 def _list(parts: Iterator[Sequence[Any]]) -> orjson.Fragment:
     """Return one JSON list of the elements of all parts."""
-    return orjson.Fragment(b"[" + b",".join(to_json(part)[1:-1] for part in parts) + b"]")
+    return orjson.Fragment(b"".join(_pieces(parts)))
+
+
+def _packed(parts: Iterator[Sequence[Any]]) -> str:
+    """Return the same list, compressed, as text."""
+    packer = zlib.compressobj(level=1)
+    packed = [packer.compress(piece) for piece in _pieces(parts)]
+    return b64encode(b"".join([*packed, packer.flush()])).decode()
+
+
+def _pieces(parts: Iterator[Sequence[Any]]) -> Iterator[bytes]:
+    opening = b"["
+    for part in parts:
+        yield opening + to_json(part)[1:-1]
+        opening = b","
+    yield b"[]" if opening == b"[" else b"]"
+
+
+_PLAIN: Final[Mapping[type, Callable[[Any], Document]]] = {TaskSpec: _of_spec, Plan: _of_plan}
 
 
 def in_parts(items: Sequence[V]) -> Iterator[Sequence[V]]:

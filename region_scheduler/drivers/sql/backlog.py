@@ -16,7 +16,7 @@ from region_scheduler.drivers.sql.engine import reading, writing
 from region_scheduler.drivers.sql.schema import prepare
 from region_scheduler.drivers.sql.tables import PROMOTION_ORDER, backlog
 from region_scheduler.drivers.sql.top import FIELDS, PARTS_MAX, best_rows
-from region_scheduler.drivers.sql.upsert import newer_upsert, older_delete
+from region_scheduler.drivers.sql.upsert import NewerUpsert, older_delete
 from region_scheduler.ports.backlog import ALL, BacklogRow, Eligible, Place
 
 _IDS_MAX: Final = 1_000
@@ -36,7 +36,7 @@ class SqlBacklog:
         self._bucket_by = attrgetter(
             bucket_by if bucket_by in {Ownership.TENANT, Ownership.TASK} else Ownership.RUN
         )
-        self._upsert = newer_upsert(
+        self._upsert = NewerUpsert(
             engine, backlog, kept=("due_s", "rests_until_s"), while_same="spell"
         )
 
@@ -60,8 +60,9 @@ class SqlBacklog:
             return
         # One order for all writers: two transactions that meet cannot deadlock.
         values = [self._values(row, now_s) for row in sorted(rows, key=lambda row: row.task)]
+        names = self._upsert.names
         with writing(self._engine) as connection:
-            connection.execute(self._upsert, values)
+            self._upsert.execute(connection, ([row[name] for name in names] for row in values))
 
     def tenants(self) -> list[str]:
         """Return the tenants that have rows, in a fixed order.

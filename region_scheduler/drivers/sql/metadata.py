@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Final
+from operator import attrgetter
 
 from sqlalchemy import Engine, delete, func, select
 
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.drivers.sql.engine import reading, writing
 from region_scheduler.drivers.sql.tables import task_metadata
-from region_scheduler.drivers.sql.upsert import newer_upsert, older_delete
+from region_scheduler.drivers.sql.upsert import NewerUpsert, older_delete
 from region_scheduler.ports.backlog import TaskRow
-
-_FIELDS: Final = tuple(field.name for field in dataclasses.fields(TaskRow))
 
 
 class SqlMetadata:
@@ -22,7 +19,8 @@ class SqlMetadata:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._upsert = newer_upsert(engine, task_metadata)
+        self._upsert = NewerUpsert(engine, task_metadata)
+        self._values = attrgetter(*self._upsert.names)
 
     def record(self, rows: Sequence[TaskRow]) -> None:
         """Insert or replace rows by `seq`, in one transaction.
@@ -33,12 +31,9 @@ class SqlMetadata:
         """
         if not rows:
             return
-        values = [
-            {name: getattr(row, name) for name in _FIELDS}
-            for row in sorted(rows, key=lambda row: row.task)
-        ]
+        ordered = sorted(rows, key=lambda row: row.task)
         with writing(self._engine) as connection:
-            connection.execute(self._upsert, values)
+            self._upsert.execute(connection, map(self._values, ordered))
 
     def remove(self, rows: Sequence[tuple[TaskId, int]]) -> None:
         """Drop (task, seq) rows whose `seq` is not higher than the one given.

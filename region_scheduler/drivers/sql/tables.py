@@ -62,7 +62,7 @@ class Units(TypeDecorator[dict[str, int]]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
         """Write it."""
-        return json.dumps(dict(value))
+        return json.dumps(dict(value)) if value else "{}"
 
     def process_result_value(self, value: Any, dialect: Dialect) -> dict[str, int]:  # noqa: ARG002
         """Read it."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
+
+import pytest
 
 from region_scheduler.domain.admission import Admission, AdmissionState, admission_key
 from region_scheduler.domain.grant import Grants, RunGrant, RunsInUse
@@ -16,6 +19,7 @@ from region_scheduler.domain.states import RUN_ENDED, RunState
 from region_scheduler.domain.task import Token
 from region_scheduler.domain.tenant import Quota, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
+from region_scheduler.errors import Unavailable
 from tests.contract.graph.samples import (
     a_conflict,
     a_run,
@@ -29,7 +33,7 @@ from tests.contract.graph.samples import (
     an_instance,
     put,
 )
-from tests.unit.domain.samples import AT
+from tests.unit.domain.samples import AT, a_spec
 
 HALF_S = timedelta(milliseconds=500)
 SECOND = timedelta(seconds=1)
@@ -219,6 +223,36 @@ def test_unfinished_admissions_come_oldest_first(graph: ArangoGraph) -> None:
     )
 
     assert [a.key for a in graph.admissions.unfinished()] == ["old", "new"]
+
+
+def test_an_admission_of_a_big_graph_is_read_as_it_was_written(graph: ArangoGraph) -> None:
+    plan = replace(an_admission("big").plan, tasks=(), edges=())
+    specs = tuple(a_spec(name=f't{n} "\u00e9"') for n in range(1_001))
+    pairs = tuple((before.name, after.name) for before, after in pairwise(specs))
+    for name, whole in {
+        "tasks": replace(plan, tasks=specs, edges=()),
+        "edges": replace(plan, tasks=specs[:2], edges=(*pairs, pairs[0])),
+        "small": replace(plan, tasks=specs[:2], edges=pairs[:1]),
+    }.items():
+        wanted = replace(an_admission(name), plan=whole)
+        graph.admissions.insert([wanted])
+
+        (found,) = graph.admissions.read([wanted.id])
+        assert found is not None
+        assert found.plan == whole
+        (summary,) = [one for one in graph.admissions.recent(10) if one.id == wanted.id]
+        assert (summary.task_count, summary.edge_count) == (len(whole.tasks), len(whole.edges))
+
+
+def test_an_admission_that_is_packed_in_an_unknown_way_is_not_taken_for_missing(
+    graph: ArangoGraph,
+) -> None:
+    wanted = an_admission("packed")
+    graph.admissions.insert([wanted])
+    graph.db.collection("admissions").update({"_key": wanted.id, "plan": {"tasks": "!"}})
+
+    with pytest.raises(Unavailable, match="a schema that this version does not know"):
+        graph.admissions.read([wanted.id])
 
 
 def test_conflicts_and_audit_come_newest_first(graph: ArangoGraph) -> None:

@@ -15,7 +15,7 @@ from region_scheduler.admission import saga
 from region_scheduler.admission.cluster_manager import ClusterManager
 from region_scheduler.admission.intake import Intake
 from region_scheduler.admission.rules import checked
-from region_scheduler.admission.saga import AdmissionSaga
+from region_scheduler.admission.saga import AdmissionSaga, Calls, in_turn
 from region_scheduler.assembly.services import Ports, intake, lease_keeper, settler
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.admission import (
@@ -39,6 +39,7 @@ from region_scheduler.errors import (
 )
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.resources.capacity import set_capacity
+from region_scheduler.runtime.lanes import side_by_side
 from region_scheduler.simulation.steps import Crash
 from region_scheduler.simulation.world import World
 from tests.simulation.scenarios import HOME, a_plan, spec
@@ -152,26 +153,30 @@ def calls_of_an_admission(tmp_path: Path) -> list[str]:
     return points(World(tmp_path / "survey", (HOME,)))
 
 
-@pytest.fixture(params=[1, 1_000], ids=["one by one", "at once"])
-def batch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How much is written at a time: a big graph is written in many batches, a small one in one."""
-    size: int = request.param
+WAYS = {"one by one": (1, in_turn), "side by side": (1, side_by_side), "at once": (1_000, in_turn)}
+
+
+@pytest.fixture(params=list(WAYS))
+def carry(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Calls], None]:
+    """How a graph is written: a big one in many batches, a small one in one."""
+    size, way = WAYS[request.param]
     monkeypatch.setattr(saga, "_BATCH", size)
-    return size
+    return way
 
 
-@pytest.mark.usefixtures("batch")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 def test_an_admission_that_dies_at_any_call_is_finished_by_the_cluster_manager(
-    tmp_path: Path, is_after: bool
+    tmp_path: Path, carry: Callable[[Calls], None], is_after: bool
 ) -> None:
     calls = calls_of_an_admission(tmp_path)
-    assert len(calls) >= 9
+    assert len(calls) >= 8
     accepting = calls.index("admissions.insert")
     for number in range(len(calls)):
         (tmp_path / str(number)).mkdir()
         world = World(tmp_path / str(number), (HOME,))
-        ports = world.regions[HOME].ports
+        ports = replace(world.regions[HOME].ports, carry=carry)
         _, submits = submitter(world, ports.through(dying(number, is_after)), "dead")
         with pytest.raises(Crash):
             submits.admit(PLAN, "k")
@@ -187,13 +192,14 @@ def test_an_admission_that_dies_at_any_call_is_finished_by_the_cluster_manager(
             whole(ports)
 
 
-@pytest.mark.usefixtures("batch")
-def test_an_admission_repeated_at_any_call_is_the_same_run(tmp_path: Path) -> None:
+def test_an_admission_repeated_at_any_call_is_the_same_run(
+    tmp_path: Path, carry: Callable[[Calls], None]
+) -> None:
     """A client that gave up asks again, elsewhere, while the first is still at it."""
     for number in range(len(calls_of_an_admission(tmp_path))):
         (tmp_path / str(number)).mkdir()
         world = World(tmp_path / str(number), (HOME,))
-        ports = world.regions[HOME].ports
+        ports = replace(world.regions[HOME].ports, carry=carry)
         _, other = submitter(world, ports, "other")
         others: list[Run] = []
 

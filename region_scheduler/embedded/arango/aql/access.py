@@ -200,19 +200,11 @@ def _by_sorted(
     index: IndexView,
 ) -> list[Choice]:
     """Match conditions to the leading fields: equalities and INs, then at most one range."""
-    keyed: list[int] = []
-    covered: set[int] = set()
-    score = 0.0
-    is_single = True
-    for path in index.fields:
-        place = _equality(access.conditions, paths, path)
-        if place is None:
-            break
-        keyed.append(place)
-        if access.conditions[place].kind != "contains":
-            covered.add(place)
-        is_single = is_single and access.conditions[place].kind != "in"
-        score += 10 if access.conditions[place].kind != "in" else 9
+    keyed = _keyed(access.conditions, paths, index)
+    kinds = [access.conditions[place].kind for place in keyed]
+    covered = {place for place, kind in zip(keyed, kinds, strict=True) if kind != "contains"}
+    is_single = "in" not in kinds
+    score = float(10 * len(kinds) - kinds.count("in"))
     rest = index.fields[len(keyed) :]
     if any("[*]" in part for path in rest for part in path):
         # Documents without an element there are not in the index.
@@ -234,27 +226,34 @@ def _by_sorted(
     if not score or (index.is_sparse and len(keyed) + bool(bounds) < len(index.fields)):
         # A sparse index lacks documents that have a null in any of its fields.
         return []
-    equal = [access.conditions[place] for place in keyed]
-    ranged = [access.conditions[place] for place in bounds]
+    reading = _Reading(
+        index.name,
+        [access.conditions[place] for place in keyed],
+        [access.conditions[place] for place in bounds],
+    )
     fetch = _fetch_sorted(
-        index,
-        equal,
-        ranged,
+        reading,
+        is_sparse=index.is_sparse,
         is_reverse=is_sorted and access.is_descending,
         is_array=is_array,
     )
     may_count = is_single and not (is_array or index.is_sparse)
-    return [
-        Choice(
-            fetch,
-            frozenset(covered),
-            is_sorted,
-            _shape(index),
-            score,
-            access.is_descending,
-            _count_sorted(index, equal, ranged) if may_count else None,
-        )
-    ]
+    count = _count_sorted(reading) if may_count else None
+    shape, is_reverse = _shape(index), access.is_descending
+    return [Choice(fetch, frozenset(covered), is_sorted, shape, score, is_reverse, count)]
+
+
+def _keyed(
+    conditions: Sequence[Condition], paths: Sequence[tuple[str, ...] | None], index: IndexView
+) -> list[int]:
+    """Return the equalities and INs on the leading fields, in the order of the fields."""
+    keyed: list[int] = []
+    for path in index.fields:
+        place = _equality(conditions, paths, path)
+        if place is None:
+            break
+        keyed.append(place)
+    return keyed
 
 
 def _equality(
@@ -293,15 +292,21 @@ def _sorts(index: IndexView, fixed: int, sort: Sequence[tuple[str, ...]]) -> boo
     return list(index.fields[fixed : fixed + len(wanted)]) == wanted
 
 
-def _fetch_sorted(
-    index: IndexView,
-    keyed: Sequence[Condition],
-    bounded: Sequence[Condition],
-    *,
-    is_reverse: bool,
-    is_array: bool,
-) -> Fetch:
-    name, is_sparse = index.name, index.is_sparse
+class _Reading(NamedTuple):
+    """What is asked of a sorted index.
+
+    Attributes:
+        keyed: Conditions on its leading fields, in their order.
+        bounded: Conditions on the field behind those.
+    """
+
+    name: str
+    keyed: Sequence[Condition]
+    bounded: Sequence[Condition]
+
+
+def _fetch_sorted(reading: _Reading, *, is_sparse: bool, is_reverse: bool, is_array: bool) -> Fetch:
+    name, keyed, bounded = reading
 
     def fetch(frame: Frame, view: CollectionView) -> Iterable[Document] | None:
         current = next(found for found in view.indexes if found.name == name)
@@ -324,10 +329,8 @@ def _fetch_sorted(
     return fetch
 
 
-def _count_sorted(
-    index: IndexView, keyed: Sequence[Condition], bounded: Sequence[Condition]
-) -> Count:
-    name = index.name
+def _count_sorted(reading: _Reading) -> Count:
+    name, keyed, bounded = reading
 
     def count(frame: Frame, view: CollectionView) -> int:
         current = next(found for found in view.indexes if found.name == name)
