@@ -17,6 +17,7 @@ import pytest
 
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.lease import LeaseTimings
+from region_scheduler.domain.retention import RETENTION
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import (
@@ -253,6 +254,12 @@ def test_stk_010_an_attempt_without_retries_is_over_a_lease_after_its_worker_was
     assert task.history[-1].kind is EventKind.LOST, "nothing was written by the one that came back"
     assert state_of(world, run) is RunState.FAILED
     assert effects(world) == ["a"]
+    world.clock.advance((RETENTION.runs_days + 1) * 86_400)
+    world.renew()
+    for region in world.regions.values():
+        region.services.collector.tick()
+    assert graph_of(world).tasks.counts(run.id) == (0, 0), "and it goes with its run"
+    assert graph_of(world).runs.read([run.id]) == [None]
 
 
 @pytest.mark.parametrize("is_whole_region", [True, False], ids=["its region", "the worker alone"])
