@@ -133,7 +133,10 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         return every_s
 
     def watch() -> float:
-        _tell_silent(services.resource_manager.tick().silent)
+        swept = services.resource_manager.tick()
+        if swept.unresponsive:
+            log.error("stop not answered: fenced", instances=swept.unresponsive)
+        _tell_silent(swept.silent)
         return watch_every_s
 
     def finish_admissions() -> float:

@@ -235,6 +235,7 @@ def _runners(settings: Settings, receipts: Receipts, clock: SystemClock) -> Mapp
             environ=inherited(),
             receipts=receipts,
             stop_s=settings.lease.stop_s,
+            stop_grace_s=settings.lease.stop_grace_s,
             log_bytes_max=settings.worker.log_mib_max << 20,
             memory_mib_max=settings.worker.memory_mib_max,
         )

@@ -25,6 +25,7 @@ class LeaseTimings:
         retry_s: One repeated renewal.
         kill_s: From the deadline to the last process of the group being gone.
         drift: How far two clocks' rates may differ, as a fraction.
+        stop_grace_s: A step that is stopped for a cancel or a cap may take this long to end.
         dispatch_s: A claimed task that is not started after this long goes back.
         reconcile_every_s: Pause between two slow scans.
         skew_max_s: A wall clock this far ahead of the others' is not trusted to fire schedules.
@@ -37,6 +38,7 @@ class LeaseTimings:
     retry_s: float = 3.0
     kill_s: float = 1.0
     drift: float = 0.01
+    stop_grace_s: float = 60.0
     dispatch_s: float = 120.0
     reconcile_every_s: float = 10.0
     skew_max_s: float = 60.0
@@ -79,6 +81,14 @@ class LeaseTimings:
         A look sees the beat for the first time, the count runs, the next look finds it over.
         """
         return self.lease_s + 2 * self.watch_every_s
+
+    @property
+    def unanswered_s(self) -> float:
+        """A holder that has not ended a step so long after it was asked to does not answer.
+
+        It looks at its next beat, lets the step end, kills it, and has a lease to say so.
+        """
+        return self.renew_every_s + self.stop_grace_s + self.kill_s + self.lease_s
 
     @property
     def undispatched_within_s(self) -> float:

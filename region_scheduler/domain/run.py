@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from region_scheduler.domain.doubt import StateMark, doubts_after
 from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.rework import Rework
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
@@ -83,6 +84,7 @@ class Zone:
         parameters: As given; typed by the zone type.
         active_run: The mutating run that holds it; empty while none does.
         active_round: The round of that run; the end of an earlier round does not free the zone.
+        doubts: Keys of terraform states that an ended run left in doubt: the next looks first.
     """
 
     id: str
@@ -96,6 +98,7 @@ class Zone:
     regions: tuple[str, ...]
     active_run: str = ""
     active_round: int = 0
+    doubts: tuple[str, ...] = ()
     created_at: datetime
 
 
@@ -192,7 +195,16 @@ def zone_taken(zone: Zone, run: str, round_: int) -> Zone:
     return replace(zone, active_run=run, active_round=round_)
 
 
-def zone_freed(zone: Zone, run: str, round_: int) -> Zone:
-    """Free the zone if `run` holds it for `round_` or an earlier one."""
-    is_held = zone.active_run == run and zone.active_round <= round_
-    return replace(zone, active_run="", active_round=0) if is_held else zone
+def zone_freed(zone: Zone, run: str, round_: int, marks: Sequence[StateMark] = ()) -> Zone:
+    """Free the zone if `run` holds it for `round_` or an earlier one; keep what is in doubt.
+
+    Args:
+        zone: As read.
+        run: Which has ended.
+        round_: In which round.
+        marks: What its tasks leave of each state, read after its end.
+    """
+    if zone.active_run != run or zone.active_round > round_:
+        return zone
+    doubts = doubts_after(zone.doubts, marks)
+    return replace(zone, active_run="", active_round=0, doubts=doubts)

@@ -46,17 +46,27 @@ _FRESH: dict[str, Any] = dict.fromkeys(("retries_used", "losses", "inspections")
 _FRESH |= {"retry_after_s": 0.0, "passport": ""}
 
 
-def unlock(task: Task, seen: Mapping[TaskId, str], stamp: Stamp) -> Task:
+def unlock(
+    task: Task, seen: Mapping[TaskId, str], stamp: Stamp, *, is_doubtful: bool = False
+) -> Task:
     """Make a pending task ready, its predecessors being satisfied with the tokens `seen`.
 
     Only a state other than pending ends the attempt to unlock; the caller has compared
-    `len(seen)` with `task.needs`.
+    `len(seen)` with `task.needs`. With a doubt that an earlier run left, it looks first.
     """
     if task.state is not TaskState.PENDING:
         return task
     if len(seen) != task.needs:
         raise LostRace(thing=f"unlock of {task.id}", winner="predecessors not yet satisfied")
-    return moved(task, TaskState.READY, EventKind.UNLOCKED, stamp, seen=dict(seen), reason="")
+    return moved(
+        task,
+        TaskState.READY,
+        EventKind.UNLOCKED,
+        stamp,
+        seen=dict(seen),
+        reason="",
+        is_inspect=task.is_inspect or is_doubtful,
+    )
 
 
 def skip(task: Task, seen: Mapping[TaskId, str], stamp: Stamp, detail: str = "") -> Task:

@@ -23,16 +23,19 @@ def unmet(spec: TaskSpec, upstream: Outputs) -> str:
     return "; ".join(f"{failure.path} {failure.reason}" for failure in found)
 
 
-def unlocking(found: Unlockable, upstream: Outputs, stamp: Stamp) -> Decision[Task]:
+def unlocking(
+    found: Unlockable, upstream: Outputs, stamp: Stamp, *, is_doubtful: bool = False
+) -> Decision[Task]:
     """Return what becomes of a pending task: ready, or skipped if its condition is false.
 
     Args:
         found: The task, and the completions that its predecessors were seen with.
         upstream: Their outputs, read after it; not looked at if the task has no condition.
         stamp: The writer.
+        is_doubtful: An earlier run left the task's state in doubt.
     """
     why = unmet(found.task.spec, upstream) if found.task.spec.condition else ""
-    become = partial(skip, detail=why) if why else unlock
+    become = partial(skip, detail=why) if why else partial(unlock, is_doubtful=is_doubtful)
 
     def decide(task: Task) -> Task:
         # A moved revision may mean that a predecessor was cleared: look at them again as well.

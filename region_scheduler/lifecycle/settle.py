@@ -15,7 +15,7 @@ from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import Stamp
 from region_scheduler.errors import LostRace
 from region_scheduler.lifecycle.conditions import Outputs, unlocking
-from region_scheduler.lifecycle.zones import free_zone, holds_zone, take_zone
+from region_scheduler.lifecycle.zones import doubtful_states, free_zone, holds_zone, take_zone
 from region_scheduler.ports.queue import WakeUps
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.tasks import Unlockable
@@ -192,11 +192,7 @@ class Settler:
             found = [u for u in find() if u.task.id not in moved]
             if not found:
                 break
-            stamp = Stamp(self._who, self._clock.now())
-            changes = [
-                Change(u.task.id, unlocking(u, self._upstream(u.task), stamp), known=u.task)
-                for u in found
-            ]
+            changes = self._unlockings(found)
             outcomes = commit(self._graph.tasks, changes)
             for outcome in outcomes:
                 if outcome.is_ours and outcome.value is not None:
@@ -204,6 +200,23 @@ class Settler:
             if all(outcome.is_ours for outcome in outcomes) and len(found) < _READY_LIMIT:
                 break
         return list(moved.values())
+
+    def _unlockings(self, found: Sequence[Unlockable]) -> list[Change[Task]]:
+        stamp = Stamp(self._who, self._clock.now())
+        doubts = doubtful_states(self._graph, [unlockable.task for unlockable in found])
+        return [
+            Change(
+                u.task.id,
+                unlocking(
+                    u,
+                    self._upstream(u.task),
+                    stamp,
+                    is_doubtful=u.task.spec.state_key in doubts,
+                ),
+                known=u.task,
+            )
+            for u in found
+        ]
 
     def _upstream(self, task: Task) -> Outputs:
         """Return what a condition is about; nothing is asked for a task that has none."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from region_scheduler.commit.gate import Change, Fate, commit
 from region_scheduler.domain.run import Run, Zone, zone_freed, zone_taken
+from region_scheduler.domain.task import Task
 from region_scheduler.ports.records import GraphStores
 
 
@@ -62,6 +63,18 @@ def free_zone(graph: GraphStores, run: Run) -> bool:
     """Free the zone of an ended round if it still holds it; say whether this call did."""
     if not run.needs_zone:
         return False
-    free = partial(zone_freed, run=run.id, round_=run.round)
+    marks = graph.tasks.state_marks(run.id)
+    free = partial(zone_freed, run=run.id, round_=run.round, marks=marks)
     (outcome,) = commit(graph.zones, [Change(run.zone, free)])
     return outcome.fate is Fate.COMMITTED
+
+
+def doubtful_states(graph: GraphStores, tasks: Sequence[Task]) -> frozenset[str]:
+    """Return the keys of the states among those of `tasks` that an earlier run left in doubt.
+
+    Raises:
+        Unavailable: No answer.
+    """
+    zones = sorted({task.zone for task in tasks if task.zone and task.spec.state_key})
+    found = graph.zones.read(zones) if zones else []
+    return frozenset(key for zone in found if zone is not None for key in zone.doubts)

@@ -41,6 +41,7 @@ class Observer:
         self._fences: dict[Incarnation, Instant] = {}
         self._running: dict[tuple[TaskId, Token], _Watched] = {}
         self._claimed: dict[tuple[TaskId, Token], Instant] = {}
+        self._asked: dict[tuple[TaskId, Token], Instant] = {}
 
     def dead(
         self, instances: Sequence[Instance], now: Instant, unbroken_since: Instant
@@ -115,6 +116,24 @@ class Observer:
                 lost.append(task)
         self._running = current
         return lost
+
+    def unanswered(
+        self, running: Sequence[Task], now: Instant, unbroken_since: Instant
+    ) -> list[Task]:
+        """Return the running tasks whose holder was asked to stop and has not for too long.
+
+        Counted from this observer's first sight of the wish under this token.
+        """
+        asked = [task for task in running if task.stop_requested is not None]
+        self._asked = {
+            (task.id, task.token): self._asked.get((task.id, task.token), now) for task in asked
+        }
+        return [
+            task
+            for task in asked
+            if now - max(self._asked[task.id, task.token], unbroken_since)
+            >= self._timings.unanswered_s
+        ]
 
     def overdue(self, claimed: Sequence[Task], now: Instant) -> list[Task]:
         """Return the tasks seen claimed under the same token for longer than `dispatch_s`."""

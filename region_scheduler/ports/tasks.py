@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from region_scheduler.domain.doubt import StateMark
 from region_scheduler.domain.ids import Incarnation, RunId, TaskId
 from region_scheduler.domain.relocation import Site
 from region_scheduler.domain.states import TaskState
@@ -138,6 +139,10 @@ class TaskStore(Documents[Task], Protocol):
 
     def load(self) -> Suggesting[Mapping[str, int]]:
         """Count the ready, doubtful, claimed and running tasks of each region that has some."""
+        ...
+
+    def state_marks(self, run: RunId) -> Deciding[list[StateMark]]:
+        """Return what `run` leaves of each terraform state that its tasks work on."""
         ...
 
     def state_counts(self, run: RunId) -> Deciding[Mapping[TaskState, int]]:

@@ -35,12 +35,14 @@ class Swept:
     """What one tick did.
 
     Attributes:
+        unresponsive: Fenced because they did not answer a stop.
         silent: Peers that live and do not look, each told once.
     """
 
     fenced: tuple[Incarnation, ...] = ()
     moved: tuple[Task, ...] = ()
     freed: tuple[Slot, ...] = ()
+    unresponsive: tuple[Incarnation, ...] = ()
     silent: tuple[ManagerSilent, ...] = ()
 
 
@@ -87,7 +89,9 @@ class ResourceManager:
             return Swept()
         instances = self._graph.instances.unfenced()
         newly = self._fence_dead(instances)
-        moved = [*self._sweep_fenced(), *self._watch_region(instances)]
+        held = self._graph.tasks.held(self._region)
+        moved = [*self._sweep_fenced(), *self._watch_region(held, instances)]
+        unresponsive = self._fence_unresponsive(held, instances)
         if moved:
             self._settler.settle(moved)
         freed = self._sweep_slots()
@@ -95,7 +99,7 @@ class ResourceManager:
             self._settler.wake(region.id for region in self._graph.regions.all())
         silent = self._silent(instances)
         self._keeper.swept()
-        return Swept(tuple(newly), tuple(moved), tuple(freed), tuple(silent))
+        return Swept(tuple(newly), tuple(moved), tuple(freed), tuple(unresponsive), tuple(silent))
 
     def _silent(self, instances: Sequence[Instance]) -> list[ManagerSilent]:
         now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
@@ -115,6 +119,28 @@ class ResourceManager:
         outcomes = commit(self._graph.instances, changes)
         return [o.value.id for o in outcomes if o.is_ours and o.value is not None]
 
+    def _fence_unresponsive(
+        self, held: Sequence[Task], instances: Sequence[Instance]
+    ) -> list[Incarnation]:
+        """Fence the holders that do not answer a stop; their tasks are taken a lease later.
+
+        Only then has the deadline passed at which their shims end what runs, however busy the
+        process is. The fence takes all that the process holds: it cannot be trusted with any.
+        """
+        now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
+        running = [task for task in held if task.state is TaskState.RUNNING]
+        stuck = self._observer.unanswered(running, now, unbroken_since)
+        holders = {task.holder.incarnation for task in stuck if task.holder is not None}
+        me, at = self._keeper.instance.id, self._clock.now()
+        fence = Fence(kind=FenceKind.UNRESPONSIVE, by=me, at=at)
+        changes = [
+            Change(one.id, partial(fenced, beat=one.beat, fence=fence), known=one)
+            for one in instances
+            if one.id in holders
+        ]
+        outcomes = commit(self._graph.instances, changes)
+        return [o.value.id for o in outcomes if o.is_ours and o.value is not None]
+
     def _sweep_fenced(self) -> list[Task]:
         now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
         ripe = self._observer.sweepable(self._graph.instances.fenced(), now, unbroken_since)
@@ -122,8 +148,7 @@ class ResourceManager:
             return []
         return self._lose(self._graph.tasks.held_by(ripe), "holder lost its lease")
 
-    def _watch_region(self, instances: Sequence[Instance]) -> list[Task]:
-        held = self._graph.tasks.held(self._region)
+    def _watch_region(self, held: Sequence[Task], instances: Sequence[Instance]) -> list[Task]:
         claimed = [task for task in held if task.state is TaskState.CLAIMED]
         running = [task for task in held if task.state is TaskState.RUNNING]
         abandoned = self._observer.abandoned(running, {i.id: i for i in instances})

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from region_scheduler.commit.gate import Change, commit
+from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.run import Run, Zone, cancelling, zone_freed
 from region_scheduler.domain.states import RUN_ENDED, RunState, TaskState
@@ -140,7 +141,8 @@ class Reconciler:
         (run,) = self._graph.runs.read([zone.active_run])
         if run is None or run.state in RUN_ENDED:
             round_ = run.round if run is not None else zone.active_round
-            free = partial(zone_freed, run=zone.active_run, round_=round_)
+            marks = self._graph.tasks.state_marks(RunId(zone.active_run))
+            free = partial(zone_freed, run=zone.active_run, round_=round_, marks=marks)
             commit(self._graph.zones, [Change(zone.id, free, known=zone)])
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from arango.database import StandardDatabase
 
 from region_scheduler.domain.dag import Dag
+from region_scheduler.domain.doubt import StateMark
 from region_scheduler.domain.ids import Incarnation, RunId, TaskId, dependency_key, task_id
 from region_scheduler.domain.relocation import Site
 from region_scheduler.domain.states import FINAL, HELD, RUN_ENDED, SATISFYING, TaskState
@@ -84,6 +85,21 @@ class ArangoTasks(ArangoDocuments[Task]):
     def load(self) -> Mapping[str, int]:
         """Count the ready, doubtful, claimed and running tasks of each region that has some."""
         return dict(self._queries.rows("load"))
+
+    def state_marks(self, run: RunId) -> list[StateMark]:
+        """Return what `run` leaves of each terraform state; one of a newer version is a doubt."""
+        return [
+            StateMark(
+                key,
+                TaskState(state) if state in _STATES else TaskState.IN_DOUBT,
+                reason,
+                bool(is_inspect) or state not in _STATES,
+                has_verdict,
+            )
+            for key, state, reason, is_inspect, has_verdict in self._queries.rows(
+                "state_marks", run=run
+            )
+        ]
 
     def state_counts(self, run: RunId) -> Mapping[TaskState, int]:
         """Count the tasks of `run` in each state; states of a newer version are left out."""

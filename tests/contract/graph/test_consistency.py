@@ -76,6 +76,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "held_by"): lambda s: s.held_by([SCHEDULER]),
     ("tasks", "unheld"): lambda s: s.unheld("eu", [], 5).stuck,
     ("tasks", "load"): lambda s: s.load(),
+    ("tasks", "state_marks"): lambda s: s.state_marks(RUN),
     ("tasks", "state_counts"): lambda s: s.state_counts(RUN),
     ("tasks", "has_active"): lambda s: s.has_active(RUN),
     ("tasks", "outputs_before"): lambda s: s.outputs_before(ID["b"]),
@@ -161,7 +162,8 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "schedules", [a_schedule()])
     put(graph, "audit", [an_entry()])
     put(graph, "durations", [Durations(id="eu", at=AT)])
-    put(graph, "tasks", [ended(ExitKind.OK, name="f", spec=a_spec("f", step="network"))])
+    spec = a_spec("f", step="network", state_key="k")
+    put(graph, "tasks", [ended(ExitKind.OK, name="f", spec=spec)])
 
 
 @pytest.fixture(scope="module")
