@@ -44,6 +44,8 @@ from tests.simulation.scenarios import a_plan, spec
 KEY = "a key of these trials only"
 POOL = "default"
 LOCK = "acme/lock"
+_MEND_EVERY = 5
+_PAUSE_S = 0.05
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Trial:
     second: Services | None = None
     began_at: float = 0.0
     ended_at: float = 0.0
+    rounds: int = 0
 
     def __post_init__(self) -> None:
         """Open its stores, and admit its run."""
@@ -129,12 +132,12 @@ class Trial:
         """Let the second scheduler do what each of its loops does."""
         if self.second is None:
             return
-        for act in (
-            self.second.resource_manager.tick,
-            self.second.mender.tick,
-            self.second.scheduler.tick,
-            self.second.reconciler.tick,
-        ):
+        second = self.second
+        acts = [second.resource_manager.tick, second.scheduler.tick, second.reconciler.tick]
+        if self.rounds % _MEND_EVERY == 0:
+            acts.insert(0, second.mender.tick)
+        self.rounds += 1
+        for act in acts:
             with suppress(RegionSchedulerError):
                 act()
         if not self.ended_at and self.now().state in RUN_ENDED:
@@ -231,12 +234,12 @@ def all_going_on(trials: Iterable[Trial], broker_url: str) -> Iterator[None]:
     broker = redis.Redis.from_url(broker_url)
 
     def work() -> None:
-        while not ending.wait(0.02):
+        while not ending.wait(_PAUSE_S):
             for trial in mine:
                 trial.work(broker)
 
     def schedule() -> None:
-        while not ending.wait(0.02):
+        while not ending.wait(_PAUSE_S):
             for trial in mine:
                 trial.tick()
 
