@@ -45,12 +45,13 @@ from region_scheduler.ports.records import (
 from region_scheduler.ports.tasks import TaskStore
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.regions.failover import Failover
+from region_scheduler.regions.flow import Flow
 from region_scheduler.resources.sweep import ResourceManager
 from region_scheduler.scheduling.collector import Collector
 from region_scheduler.scheduling.learner import Learner
 from region_scheduler.scheduling.mend import Mender
 from region_scheduler.scheduling.reconcile import Reconciler
-from region_scheduler.scheduling.scheduler import Scheduler
+from region_scheduler.scheduling.scheduler import Promoted, Scheduler
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 
@@ -131,6 +132,17 @@ class Services:
     failover: Failover
     collector: Collector
     learner: Learner
+    flow: Flow
+
+    def promote(self) -> Promoted:
+        """Promote what can run now, and fetch more where slots are idle.
+
+        Raises:
+            Unavailable, OutcomeUnknown: As `Scheduler.tick` and `Flow.draw`.
+        """
+        promoted = self.scheduler.tick()
+        fetched = self.flow.draw(sorted(promoted.idle.pools), promoted.idle.total)
+        return replace(promoted, wait_s=0.0) if fetched else promoted
 
 
 def lease_keeper(
@@ -206,6 +218,7 @@ def region_services(
         cluster_manager=ClusterManager(graph, saga, keeper, timings, clock),
         intake=submits,
         timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
+        flow=Flow(region, graph, ports.backlog, keeper.instance.id, timings.ttl_s / 6, clock),
         failover=Failover(region, is_failover_automatic, graph, keeper, settles, timings, clock),
         learner=Learner(region, graph, keeper, clock),
         collector=Collector(graph, retention, mends.forget, keeper, timings, clock),

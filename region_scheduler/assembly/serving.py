@@ -87,7 +87,7 @@ def serve_region(
 
     def promote() -> float:
         pulse.beat()
-        promoted = services.scheduler.tick()
+        promoted = services.promote()
         pulse.rest()
         return promoted.wait_s
 

@@ -137,6 +137,15 @@ class TaskStore(Documents[Task], Protocol):
         """
         ...
 
+    def movable(
+        self, source: str, target: str, pools: Sequence[str], limit: int
+    ) -> Suggesting[list[Task]]:
+        """Return what is ready in `source` and may as well run in `target`, if in one of `pools`.
+
+        Those with the shortest remaining path first.
+        """
+        ...
+
     def load(self) -> Suggesting[Mapping[str, int]]:
         """Count the ready, doubtful, claimed and running tasks of each region that has some."""
         ...

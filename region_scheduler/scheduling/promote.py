@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.tenant import Level
 from region_scheduler.ports.backlog import BacklogRow
+from region_scheduler.ports.tasks import InFlight
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,16 @@ def promotable(workers: Sequence[Instance], look_ahead: int, under_way: Mapping[
     taken = sum(under_way.get(pool, 0) for pool in bounds)
     by_pool = {pool: max(0, most - under_way.get(pool, 0)) for pool, most in bounds.items()}
     return Room(max(0, capacity * (1 + look_ahead) - taken), by_pool)
+
+
+NO_ROOM: Final = Room(0, {})
+
+
+def idle(workers: Sequence[Instance], in_flight: InFlight, rows: Sequence[BacklogRow]) -> Room:
+    """Return the slots of `workers` that neither what is in flight nor `rows` will take."""
+    promoted = Counter(row.pool for row in rows)
+    under_way = {p: in_flight.by_pool.get(p, 0) + promoted[p] for w in workers for p in w.capacity}
+    return promotable(workers, 0, under_way)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from region_scheduler.resources.assign import (
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
 from region_scheduler.scheduling.batcher import Batcher
 from region_scheduler.scheduling.ownership import Owner
-from region_scheduler.scheduling.promote import Queued
+from region_scheduler.scheduling.promote import NO_ROOM, Queued, Room, idle
 from region_scheduler.scheduling.settings import SchedulerSettings
 
 
@@ -42,6 +42,7 @@ class Promoted:
     Attributes:
         wait_s: Seconds after which the next tick is due if nothing wakes the scheduler.
         queues: How long each queue was when the tick looked, with what it put there since.
+        idle: Slots of live workers that nothing was there for.
     """
 
     wait_s: float
@@ -49,6 +50,7 @@ class Promoted:
     claims_lost: int = 0
     assignments_lost: int = 0
     queues: Mapping[str, Queued] = field(default_factory=dict)
+    idle: Room = NO_ROOM
 
 
 class Scheduler:
@@ -118,8 +120,10 @@ class Scheduler:
             return Promoted(slow)
         mine = self._owner.part(standing, self._batcher.room(standing, self._queue.length))
         batch = self._batcher.promotable(standing, closed, mine)
+        unused = idle(standing.workers, standing.in_flight, batch.rows)
+        unused = unused.within(mine.room.total - len(batch.rows))
         if not batch.rows:
-            return Promoted(self._next_wait(), queues=self._batcher.queues)
+            return Promoted(self._next_wait(), queues=self._batcher.queues, idle=unused)
         claimed, losers, spent = self._claim(batch.rows)
         assignments = self._assign(claimed, batch.slots)
         if not self._keeper.may_act():
@@ -137,6 +141,7 @@ class Scheduler:
             len(losers),
             len(lost),
             self._queues(dispatched),
+            unused,
         )
 
     def _queues(self, dispatched: Sequence[Task]) -> Mapping[str, Queued]:

@@ -271,7 +271,7 @@ class World:
             woken, self.woken = sorted(self.woken - self.lost), set()
             for name in woken:
                 region = self.regions[name]
-                self.perform(region, region.services.scheduler.tick)
+                self.perform(region, region.services.promote)
             done = sum(self._work(region) for region in self.living)
             handled += done
             if not done and not self.woken:
@@ -286,7 +286,7 @@ class World:
             self.perform(region, region.services.mender.tick)
             self.perform(region, region.services.resource_manager.tick)
             self.perform(region, region.services.failover.tick)
-            self.perform(region, region.services.scheduler.tick)
+            self.perform(region, region.services.promote)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass in steps of a renewal, with all loops running."""

@@ -113,7 +113,7 @@ def test_lst_005_what_was_acknowledged_to_a_worker_is_there_after_a_cut_of_43_s(
     world = TroubledWorld(tmp_path, (HOME, AWAY), seed, hook=note)
     control = FaultControl(world.engine)
     names = [f"t{n}" for n in range(60)]
-    run = admit(world, a_plan([spec(name) for name in names]))
+    run = admit(world, a_plan([spec(name, allowed_regions=(HOME,)) for name in names]))
     lossy = Fault(FaultKind.ANSWER_DROPPED, rate=0.2, region=HOME, path="/document/tasks")
     number = control.inject(lossy)
 

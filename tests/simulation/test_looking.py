@@ -55,7 +55,7 @@ def watched(world: World, looks: Looks, settings: SchedulerSettings) -> Schedule
 
 
 def wide(count: int) -> Any:
-    return a_plan([spec(f"t{n:02}") for n in range(count)])
+    return a_plan([spec(f"t{n:02}", is_pinned=True) for n in range(count)])
 
 
 @pytest.fixture

@@ -82,6 +82,11 @@ class ArangoTasks(ArangoDocuments[Task]):
         )
         return Unheld(self._codec.all_decoded(found["tasks"]), found["stuck"])
 
+    def movable(self, source: str, target: str, pools: Sequence[str], limit: int) -> list[Task]:
+        """Return what is ready in `source` and may as well run in `target`."""
+        wanted = {"source": source, "target": target, "pools": list(pools), "limit": limit}
+        return self.listed("movable", **wanted)
+
     def load(self) -> Mapping[str, int]:
         """Count the ready, doubtful, claimed and running tasks of each region that has some."""
         return dict(self._queries.rows("load"))

@@ -75,6 +75,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "held"): lambda s: s.held("eu"),
     ("tasks", "held_by"): lambda s: s.held_by([SCHEDULER]),
     ("tasks", "unheld"): lambda s: s.unheld("eu", [], 5).stuck,
+    ("tasks", "movable"): lambda s: s.movable("eu", "us", ["default"], 5),
     ("tasks", "load"): lambda s: s.load(),
     ("tasks", "state_marks"): lambda s: s.state_marks(RUN),
     ("tasks", "state_counts"): lambda s: s.state_counts(RUN),
