@@ -55,7 +55,7 @@ def test_fai_001_every_priority_is_told_from_the_next(tmp_path: Path, runs: int)
 
 
 @pytest.mark.parametrize(
-    ("count", "limit"), [(600, 100), pytest.param(10_000, 2_000, marks=pytest.mark.slow)]
+    ("count", "limit"), [(300, 60), pytest.param(10_000, 2_000, marks=pytest.mark.slow)]
 )
 def test_fai_004_a_tenant_with_little_is_not_kept_waiting_by_one_with_much(
     tmp_path: Path, count: int, limit: int
