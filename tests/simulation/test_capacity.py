@@ -92,8 +92,9 @@ def test_more_units_let_more_run_at_once(world: World) -> None:
 
 
 def test_a_task_that_needs_more_than_is_left_waits_until_there_is_more(world: World) -> None:
-    set_capacity(graph_of(world).slots, POOL, 2)
+    """It was admitted while there were as many; one that comes now would be refused."""
     run = needy(world, 1, units=4, capacity=4)
+    set_capacity(graph_of(world).slots, POOL, 2)
     world.pass_time(20)
 
     (task,) = graph_of(world).tasks.of_run(run.id)
