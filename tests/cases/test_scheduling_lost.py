@@ -94,12 +94,8 @@ def test_lst_003_a_successor_starts_wherever_the_completions_worker_dies(tmp_pat
 def test_lst_005_what_was_acknowledged_to_a_worker_is_there_after_a_cut_of_43_s(
     tmp_path: Path, seed: int
 ) -> None:
-    """Fifty completions a second; some answers are lost, and the cut ends with another leader.
-
-    Meanwhile the other region takes over what nobody holds.
-    """
+    """Fifty completions a second; some answers are lost, and the cut ends with another leader."""
     acknowledged: dict[str, str] = {}
-    at_home: list[str] = []
 
     def note(point: str, call: partial[Any]) -> Any:
         answer = call()
@@ -107,7 +103,6 @@ def test_lst_005_what_was_acknowledged_to_a_worker_is_there_after_a_cut_of_43_s(
             for one in answer:
                 if one.value is not None and one.value.state is TaskState.DONE:
                     acknowledged[one.value.id] = one.value.history[-1].receipt_id
-                    at_home.extend([one.value.id] if one.value.region == HOME else [])
         return answer
 
     world = TroubledWorld(tmp_path, (HOME, AWAY), seed, hook=note)
@@ -124,11 +119,10 @@ def test_lst_005_what_was_acknowledged_to_a_worker_is_there_after_a_cut_of_43_s(
 
     world.log.during |= dict.fromkeys(names, takes_20_ms)
     world.pass_time(2)
-    before = len(at_home)
+    before = len(acknowledged)
     assert 5 < before < 60, "the cut comes in the middle"
     world.pass_time(43)
-    assert len(at_home) == before, "who is cut off is told nothing"
-    assert len(acknowledged) > before
+    assert len(acknowledged) == before, "who is cut off is told nothing"
     control.heal(HOME)
     control.depose(HOME)  # for a while its reads find the leader of before
     world.pass_time(2)
@@ -143,7 +137,7 @@ def test_lst_005_what_was_acknowledged_to_a_worker_is_there_after_a_cut_of_43_s(
     for task in graph_of(world).tasks.of_run(run.id):
         (end,) = [e for e in task.history if e.kind is EventKind.ENDED and e.state is task.state]
         assert acknowledged.get(task.id, end.receipt_id) == end.receipt_id
-    assert {effect.region for effect in world.log.effects} == {HOME, AWAY}
+    assert before < len(acknowledged), "others were lost on their way, and found again as done"
 
 
 def test_lst_015_a_hundred_tasks_whose_broker_was_replaced_by_an_empty_one_run_once(
