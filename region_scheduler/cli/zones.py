@@ -124,9 +124,10 @@ def list_zones(
                 "type": zone.zone_type,
                 "regions": list(zone.regions),
                 "active_run": zone.active_run,
+                "doubts": list(zone.doubts),
                 "created_at": zone.created_at,
             }
             for zone in opened.graph.zones.all(tenant)
         ]
-    columns = ["zone", "tenant", "type", "regions", "active_run", "created_at"]
+    columns = ["zone", "tenant", "type", "regions", "active_run", "doubts", "created_at"]
     Output(as_json).items(rows, columns, "there are no zones; `zones create` makes one")
