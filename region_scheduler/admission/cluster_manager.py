@@ -6,6 +6,9 @@ the revision read, one epoch higher, and only from the dead instance that was se
 by one of them.
 
 How far a take-over has come stands in the admissions themselves: whoever leads next goes on there.
+
+The leader also removes what was written of runs that were refused, or cancelled before they were
+published; never anything of a run that was.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from region_scheduler.domain.ids import Incarnation
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import Run
 from region_scheduler.errors import BrokenInvariant, RegionSchedulerError
+from region_scheduler.lifecycle.leftover import sweep_unpublished
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.membership.leader import leads
 from region_scheduler.membership.observer import Observer
@@ -74,9 +78,17 @@ class ClusterManager:
                     published.append(self._saga.carry_out(admission))
             except (RegionSchedulerError, BrokenInvariant) as failure:
                 failures.append(failure)
+        self._sweep()
         if failures:
             raise failures[0]
         return published
+
+    def _sweep(self) -> None:
+        """Remove what a crash, or a late writer, left of runs that never start."""
+        left = [run for run, is_left in self._graph.leftovers.unpublished().items() if is_left]
+        if left and leads(self._keeper.instance.id, self._graph.instances.unfenced()):
+            for run in left:
+                sweep_unpublished(self._graph, run)
 
     def _to_finish(self) -> list[AdmissionSummary]:
         """Return our own, and if we lead those of dead instances."""

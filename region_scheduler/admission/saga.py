@@ -12,11 +12,16 @@ from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.domain.admission import Admission, end_of, finished, run_of
 from region_scheduler.domain.content import content_digest
-from region_scheduler.domain.ids import TaskId, task_id
+from region_scheduler.domain.ids import RunId, TaskId, task_id
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RUN_ENDED, RunState
 from region_scheduler.domain.task import Task, TaskSpec
-from region_scheduler.errors import Fenced, InvalidInput, OutcomeUnknown, ensure
+from region_scheduler.errors import Fenced, InvalidInput, OutcomeUnknown, Unavailable, ensure
+from region_scheduler.lifecycle.leftover import (
+    forget_unpublished,
+    never_starts,
+    sweep_unpublished,
+)
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.lifecycle.zones import take_zone
 from region_scheduler.ports.backlog import Metadata, TaskRow
@@ -80,8 +85,11 @@ class AdmissionSaga:
         try:
             self._write(admission, roots)
         except InvalidInput as refusal:
-            return self._publish(admission, RunState.REFUSED, str(refusal))
-        run = self._publish(admission)
+            run = self._publish(admission, RunState.REFUSED, str(refusal))
+        else:
+            run = self._publish(admission)
+        if never_starts(run):
+            self._clean_up(run.id)
         if run.state not in RUN_ENDED:
             take_zone(self._graph, run)
             self._settler.unlock_roots(run, roots)
@@ -96,10 +104,17 @@ class AdmissionSaga:
         carry = self._carry if len(plan.tasks) > _BATCH else in_turn
         carry(self._writes(admission, roots))
         counted = self._graph.tasks.counts(admission.run)
-        ensure(
-            counted == (len(plan.tasks), len(plan.edges)),
-            f"admission {admission.id} counts {counted} tasks and edges",
-        )
+        if counted != (len(plan.tasks), len(plan.edges)):
+            # If another epoch refused it meanwhile, what we wrote is being removed under us.
+            (standing,) = self._graph.runs.read([admission.run])
+            counts = f"admission {admission.id} counts {counted} tasks and edges"
+            ensure(never_starts(standing), counts)
+
+    def _clean_up(self, run: RunId) -> None:
+        """Remove what was written of a run that never starts; the cluster manager repeats it."""
+        with suppress(Unavailable, OutcomeUnknown):
+            sweep_unpublished(self._graph, run)
+            forget_unpublished(self._metadata, run)
 
     def _writes(self, admission: Admission, roots: list[Task]) -> Iterator[Callable[[], None]]:
         plan = admission.plan

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from region_scheduler.domain.grant import RunGrant
 from region_scheduler.domain.ids import Incarnation, RunId, digest_of
@@ -27,6 +28,10 @@ class AdmissionState(StrEnum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     VOID = "void"
+
+
+NEVER_PUBLISHED: Final = frozenset({AdmissionState.REFUSED, AdmissionState.CANCELLED})
+"""Its run document stands, but nothing of the run may ever start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,6 +136,22 @@ def _complete(run: Run) -> RunState:
     return RunState.PLANNED if run.mode is RunMode.PLAN else RunState.DONE
 
 
+def damaged(run: Run, what: str, at: datetime) -> Run:
+    """End a run that nothing can move because its graph is not whole any more.
+
+    It is failed, not refused: once the graph is restored it can be resumed.
+
+    Args:
+        run: The run as read at the leader.
+        what: What is wrong.
+        at: Wall time for display.
+    """
+    if run.state not in {RunState.RUNNING, RunState.CANCELLING} or run.rework:
+        return run
+    state = RunState.FAILED if run.state is RunState.RUNNING else RunState.CANCELLED
+    return replace(run, state=state, ended_at=at, reason=f"its graph is damaged: {what}")
+
+
 def cancelling(run: Run, reason: str) -> Run:
     """Begin to cancel a run, also one whose next round is just being opened.
 

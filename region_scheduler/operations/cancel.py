@@ -89,7 +89,7 @@ def cancel_admission(
     """Cancel what was accepted and is not published yet; if it is by now, cancel the run.
 
     The run document is inserted as `cancelled`: whoever inserts it first has decided. What was
-    written of the graph, or still is by a submitter that comes late, stays pending for ever.
+    written of the graph, or still is by a submitter that comes late, the cluster manager removes.
 
     Returns:
         As `cancel_run`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -49,6 +49,13 @@ class Leftovers(Protocol):
 
     def edges(self, run: RunId, limit: int) -> Deciding[list[Reference]]:
         """Return dependencies of `run`."""
+        ...
+
+    def unpublished(self) -> Deciding[Mapping[RunId, bool]]:
+        """Return the runs whose admission was refused or cancelled.
+
+        And whether any task or dependency of each is there.
+        """
         ...
 
     def remove_edges(self, edges: Sequence[Identified]) -> list[WriteResult]:

@@ -10,6 +10,7 @@ from typing import Protocol
 from region_scheduler.domain.doubt import StateMark
 from region_scheduler.domain.ids import Incarnation, RunId, TaskId
 from region_scheduler.domain.relocation import Site
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.task import Json, Task
 from region_scheduler.ports.consistency import Deciding, Suggesting
@@ -186,6 +187,15 @@ class TaskStore(Documents[Task], Protocol):
 
     def counts(self, run: RunId) -> Deciding[tuple[int, int]]:
         """Count the tasks and the dependencies of `run`."""
+        ...
+
+    def damage(self, run: Run) -> Deciding[str]:
+        """Return what is wrong with the graph of a run that nothing can move; empty if nothing.
+
+        Fewer tasks or dependencies than were counted when it was published, a dependency from a
+        task that is not there, or a task that cannot be read. What only a newer version
+        understands is not wrong.
+        """
         ...
 
     def blocks(self, task: TaskId) -> Suggesting[list[Related]]:

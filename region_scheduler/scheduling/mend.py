@@ -124,14 +124,17 @@ class Mender:
         return self._compare_metadata(self._graph.runs.ids(), self._compare_backlog())
 
     def forget(self) -> int:
-        """Drop the attributes of tasks whose run was removed from the graph; return how many.
+        """Drop the attributes of tasks whose run is gone from the graph, or never starts.
+
+        Returns:
+            How many.
 
         Raises:
             Unavailable, OutcomeUnknown: Part of it may be done; call again.
             Misconfigured: The relational store is damaged.
         """
         self._backlog.prepare()
-        known = set(self._graph.runs.ids())
+        known = set(self._graph.runs.ids()) - self._graph.leftovers.unpublished().keys()
         gone = [run for run in self._metadata.runs_in(tuple(TaskState)) if run not in known]
         return self._compare_metadata(gone, Mended()).forgotten
 

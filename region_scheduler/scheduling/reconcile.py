@@ -23,6 +23,7 @@ from region_scheduler.lifecycle.zones import give_zone
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
+from region_scheduler.scheduling.damage import DamageWatch
 from region_scheduler.scheduling.deadlines import Deadlines
 
 FOREIGN_EVERY: Final = 5
@@ -65,6 +66,7 @@ class Reconciler:
         self._clock = clock
         self._scan = 0
         self._deadlines = Deadlines()
+        self._damages = DamageWatch(graph)
 
     def tick(self) -> Reconciled:
         """Scan once.
@@ -80,6 +82,7 @@ class Reconciler:
         homes = self._homes()
         mine = [run for run in runs if is_wide or run.home_region in homes]
         self._pass_zones(runs)
+        self._damages.keep(runs)
         unlocked: list[Task] = []
         answered: list[Task] = []
         over: list[Run] = []
@@ -90,11 +93,13 @@ class Reconciler:
                 continue
             if run.state is RunState.CANCELLING:
                 after, _ = cancel_tasks(self._graph, self._settler, run, stamp)
-                over += [after] if after.state in RUN_ENDED else []
+                is_over = after.state in RUN_ENDED
+                ended = after if is_over else self._damages.look(after, stamp.at)
+                over += [ended] if ended is not None else []
                 continue
             answered += self._apply_answers(run)
             unlocked += self._settler.unlock_run(run)
-            finished = self._settler.finish(run.id)
+            finished = self._settler.finish(run.id) or self._damages.look(run, stamp.at)
             if finished is not None:
                 over.append(finished)
         return Reconciled(tuple(unlocked), tuple(answered), tuple(over))

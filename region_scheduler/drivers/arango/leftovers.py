@@ -8,6 +8,7 @@ from typing import Any
 
 from arango.database import StandardDatabase
 
+from region_scheduler.domain.admission import NEVER_PUBLISHED
 from region_scheduler.domain.ids import RunId
 from region_scheduler.domain.run import Run, RunMode
 from region_scheduler.domain.states import RUN_ENDED
@@ -60,6 +61,11 @@ class ArangoLeftovers:
     def edges(self, run: RunId, limit: int) -> list[Reference]:
         """Return dependencies of `run`."""
         return self._references("leftover_edges", run=run, limit=limit)
+
+    def unpublished(self) -> dict[RunId, bool]:
+        """Return the runs whose admission was refused or cancelled, and if anything is left."""
+        rows = self._queries.rows("unpublished", states=sorted(NEVER_PUBLISHED))
+        return {RunId(row["run"]): row["is_left"] for row in rows}
 
     def remove_edges(self, edges: Sequence[Identified]) -> list[WriteResult]:
         """Remove dependencies, each on the condition of its revision."""

@@ -11,8 +11,9 @@ from region_scheduler.domain.dag import Dag
 from region_scheduler.domain.doubt import StateMark
 from region_scheduler.domain.ids import Incarnation, RunId, TaskId, dependency_key, task_id
 from region_scheduler.domain.relocation import Site
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import FINAL, HELD, RUN_ENDED, SATISFYING, TaskState
-from region_scheduler.domain.task import Json, Task
+from region_scheduler.domain.task import SCHEMA, Json, Task
 from region_scheduler.drivers.arango.codec import Codec, Document
 from region_scheduler.drivers.arango.documents import ArangoDocuments, sent_in_parts
 from region_scheduler.drivers.arango.query import Queries
@@ -26,6 +27,7 @@ _UNHELD: Final = sorted(state for state in TaskState if state not in FINAL | HEL
 _ENDED: Final = sorted(RUN_ENDED)
 _DEPTH_MAX: Final = 1_000_000
 _IDS_PER_QUESTION: Final = 1_000
+_PROBLEMS_MAX: Final = 5
 
 
 class ArangoTasks(ArangoDocuments[Task]):
@@ -143,6 +145,30 @@ class ArangoTasks(ArangoDocuments[Task]):
         """Count the tasks and the dependencies of `run`."""
         (row,) = self._queries.rows("counts", run=run)
         return row["tasks"], row["edges"]
+
+    def damage(self, run: Run) -> str:
+        """Return what is wrong with the graph of a run that nothing can move; empty if nothing."""
+        (seen,) = self._queries.rows("damage", run=run.id, limit=_PROBLEMS_MAX)
+        counted = {
+            "tasks": (seen["tasks"], run.task_count),
+            "dependencies": (seen["edges"], run.edge_count),
+        }
+        problems = [
+            f"{found} of {wanted} {what} are there"
+            for what, (found, wanted) in counted.items()
+            if found != wanted
+        ]
+        problems += filter(None, map(self._problem, seen["stuck"]))
+        return "; ".join(problems)
+
+    def _problem(self, stuck: Document) -> str:
+        document, found = stuck["task"], stuck["found"]
+        task = self._codec.decoded(document)
+        if task is None:
+            is_newer = document.get("schema") != SCHEMA
+            return "" if is_newer else f"task {document['_key']} cannot be read"
+        wanted = f"{found} of its {task.needs} predecessors are there"
+        return "" if found == task.needs else f"of task {task.spec.name!r} {wanted}"
 
     def blocks(self, task: TaskId) -> list[Related]:
         """Return everything that waits, directly or not, for `task` (transitive closure)."""

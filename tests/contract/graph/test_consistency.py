@@ -84,6 +84,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "of_run"): lambda s: s.of_run(RUN),
     ("tasks", "named"): lambda s: s.named(RUN, "a"),
     ("tasks", "counts"): lambda s: s.counts(RUN)[0],
+    ("tasks", "damage"): lambda s: s.damage(a_run(RUN, task_count=99)),
     ("tasks", "blocks"): lambda s: s.blocks(ID["a"]),
     ("tasks", "dependents"): lambda s: s.dependents(ID["a"]),
     ("tasks", "numbers_before"): lambda s: s.numbers_before([ID["b"]]).get(ID["b"]),
@@ -125,6 +126,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("leftovers", "admissions"): lambda s: s.admissions(LATE, 9),
     ("leftovers", "conflicts"): lambda s: s.conflicts(LATE, 9, 9),
     ("leftovers", "audit"): lambda s: s.audit(LATE, 9, 9),
+    ("leftovers", "unpublished"): lambda s: s.unpublished(),
     ("leftovers", "tasks"): lambda s: s.tasks(RUN, 9),
     ("leftovers", "edges"): lambda s: s.edges(RUN, 9),
     ("audit", "recent"): lambda s: s.recent(5),
@@ -154,7 +156,8 @@ def fill(graph: ArangoGraph) -> None:
     put(graph, "instances", [an_instance("w:1"), an_instance("w:2", fenced=fence)])
     put(graph, "slots", [a_slot("lock", holder=SlotHolder(ID["a"], Token(1)))])
     gone = an_admission("gone", state=AdmissionState.DONE, run=RunId("gone"))
-    put(graph, "admissions", [an_admission(), gone])
+    refused = an_admission("refused", state=AdmissionState.REFUSED, run=RunId("refused"))
+    put(graph, "admissions", [an_admission(), gone, refused])
     put(graph, "conflicts", [a_conflict()])
     put(graph, "answers", [an_answer(task=ID["a"])])
     put(graph, "tenants", [a_tenant()])
