@@ -11,7 +11,7 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
@@ -24,17 +24,22 @@ from region_scheduler.admission.intake import Intake
 from region_scheduler.assembly.member import Membership, new_instance
 from region_scheduler.assembly.production import open_ports
 from region_scheduler.assembly.services import Services, intake, lease_keeper, settler
+from region_scheduler.commit.gate import Change, commit_one
 from region_scheduler.config.load import Values, load
-from region_scheduler.domain.ids import Incarnation
+from region_scheduler.domain.ids import ClaimId, Incarnation
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.lease import LOCAL_TIMINGS
 from region_scheduler.domain.region import Region
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RUN_ENDED
 from region_scheduler.domain.task import LockNeed, Task
+from region_scheduler.domain.transitions import claim
 from region_scheduler.drivers.celery.message import decode
 from region_scheduler.errors import RegionSchedulerError, Unavailable
 from region_scheduler.ports.queue import queue_name
+from region_scheduler.resources.sweep import Swept
+from region_scheduler.scheduling.reconcile import Reconciled
+from region_scheduler.scheduling.scheduler import Promoted
 from region_scheduler.simulation.steps import EffectLog
 from region_scheduler.simulation.world import Receipts
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
@@ -64,6 +69,7 @@ class Trial:
     Attributes:
         settings: Of all its processes.
         began_at: When the victim was seen dead or stopped.
+        went_on_at: When the second scheduler had first moved anything of the run.
         ended_at: When the run had ended.
     """
 
@@ -74,6 +80,7 @@ class Trial:
     memberships: list[Membership] = field(default_factory=list)
     second: Services | None = None
     began_at: float = 0.0
+    went_on_at: float = 0.0
     ended_at: float = 0.0
     rounds: int = 0
 
@@ -92,6 +99,7 @@ class Trial:
         self.ports.graph.regions.insert([Region(id=self.name)])
         self._handler = self._worker(folder)
         self.run = self._admitted().run
+        self._left_claimed("a")
 
     @property
     def graph(self) -> Any:
@@ -133,13 +141,18 @@ class Trial:
         if self.second is None:
             return
         second = self.second
-        acts = [second.resource_manager.tick, second.scheduler.tick, second.reconciler.tick]
+        acts: list[Callable[[], object]] = [
+            second.resource_manager.tick,
+            second.scheduler.tick,
+            second.reconciler.tick,
+        ]
         if self.rounds % _MEND_EVERY == 0:
             acts.insert(0, second.mender.tick)
         self.rounds += 1
         for act in acts:
             with suppress(RegionSchedulerError):
-                act()
+                if _moves(act()) and not self.went_on_at:
+                    self.went_on_at = time.monotonic()
         if not self.ended_at and self.now().state in RUN_ENDED:
             self.ended_at = time.monotonic()
 
@@ -193,6 +206,22 @@ class Trial:
         submits: Intake = intake(self.ports, self._instance("cli", Role.SUBMITTER))
         return submits.admit(plan, "the run")
 
+    def _left_claimed(self, name: str) -> None:
+        """Leave a task with a scheduler that claimed it and gave up its lease."""
+        instance = self._instance("before", Role.SCHEDULER)
+        keeper = lease_keeper(self.ports, instance, LOCAL_TIMINGS)
+        keeper.register()
+        task = self.graph.tasks.named(self.run.id, name)
+        taken = partial(
+            claim,
+            claim_id=ClaimId(self.ports.ids.new()),
+            scheduler=instance.id,
+            region=self.name,
+            at=self.ports.clock.now(),
+        )
+        commit_one(self.graph.tasks, Change(task.id, taken, known=task))
+        keeper.surrender()
+
     def _worker(self, folder: Path) -> AttemptHandler:
         """Return a worker's handler that settles nothing."""
         receipts = Receipts()
@@ -218,6 +247,18 @@ class Trial:
     def _instance(self, kind: str, role: Role, capacity: dict[str, int] | None = None) -> Instance:
         loaded, ports = load(self.settings).settings, self.ports
         return new_instance(loaded, kind, [role], ports.clock, ports.ids, capacity=capacity)
+
+
+def _moves(did: object) -> bool:
+    """Say whether a round of a loop moved a task or ended the run."""
+    match did:
+        case Swept(moved=moved):
+            return bool(moved)
+        case Promoted(dispatched=dispatched):
+            return bool(dispatched)
+        case Reconciled(unlocked=unlocked, ended=ended):
+            return bool(unlocked or ended)
+    return False
 
 
 def _lost_after_completion(point: str, call: partial[Any]) -> Any:

@@ -185,6 +185,7 @@ def _carry_out(run: RunId, ports: Ports, services: Services) -> None:
     def rests() -> bool:
         return not any(counts().get(s) for s in (TaskState.CLAIMED, TaskState.RUNNING))
 
+    _tick(services.resource_manager.tick)
     while not is_over() and set(counts()) - FINAL:
         _tick(services.scheduler.tick)
         until(rests)
