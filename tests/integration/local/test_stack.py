@@ -210,7 +210,8 @@ def test_a_second_worker_started_by_hand_takes_its_share(
         if workers == 2:
             running.worker("eu-west", "--pool", "default", "--concurrency", "2")
             eventually(lambda: running.workers("eu-west") == 2, 60)
-        run = running.json("submit", "--graph", str(graph), "--simulate", "--wait")["items"][0]
+        here = ("--simulate", "--regions", "eu-west")  # or idle workers elsewhere would help
+        run = running.json("submit", "--graph", str(graph), *here, "--wait")["items"][0]
         tasks = running.tasks(run["run"])
         starts = [e.at for t in tasks for e in t.history if e.kind.value == "started"]
         ends = [t.history[-1].at for t in tasks]
