@@ -69,7 +69,8 @@ def test_explain_tells_both_figures(world: World) -> None:
     scope = Scope(ScopeKind.REGION, HOME)
     stores = graph_of(world)
     pause(stores, auditor(world), world.clock, scope, "wait")
-    tasks = [spec(f"t{n:02}", step="network", priority=-n) for n in range(12)]
+    here = (HOME,)
+    tasks = [spec(f"t{n:02}", step="network", priority=-n, allowed_regions=here) for n in range(12)]
     run = admit(world, a_plan(tasks), "many")
     world.pass_time(2)
     ports = home(world).ports
