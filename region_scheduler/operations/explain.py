@@ -13,6 +13,7 @@ from region_scheduler.domain.calendar import opens_at, outlook
 from region_scheduler.domain.durations import figure_of, path_left_s
 from region_scheduler.domain.pause import EVERYTHING, Scope, ScopeKind, closed_at
 from region_scheduler.domain.region import RegionStatus
+from region_scheduler.domain.relocation import destinations, sites
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import CLAIMABLE, SATISFYING, TaskState
 from region_scheduler.domain.task import EventKind, Task, units_needed
@@ -32,9 +33,9 @@ class Reason:
     """One thing that keeps a task.
 
     Attributes:
-        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `not-before`, `paused`, `freeze`,
-            `window`, `pool`, `level`, `lock`, `resting`, `order`, `queued`, `running`, `person` or
-            `ended`.
+        kind: `predecessor`, `blocked`, `zone`, `run`, `region`, `moving`, `waiting-for-region`,
+            `not-before`, `paused`, `freeze`, `window`, `pool`, `level`, `lock`, `resting`, `order`,
+            `queued`, `running`, `person` or `ended`.
         text: For people.
     """
 
@@ -124,7 +125,7 @@ def _of_ready(
 ) -> Explanation:
     standing = graph.regions.standing(task.region, [task.tenant])
     slots = sum(worker.capacity.get(task.spec.pool, 0) for worker in standing.workers)
-    depends = [*_of_region(standing, task, now)]
+    depends = [*_of_region(graph, standing, task), *_of_pauses(standing, task, now)]
     if not slots:
         told = f"no live worker of {task.region} serves pool {task.spec.pool}"
         depends.append(Reason("pool", told))
@@ -171,13 +172,26 @@ def _of_calendars(standing: Standing, task: Task, now: datetime) -> Iterator[Rea
     yield from (Reason(one.kind, one.text) for one in outlook(mine, now).shut)
 
 
-def _of_region(standing: Standing, task: Task, now: datetime) -> Iterator[Reason]:
+def _of_region(graph: GraphStores, standing: Standing, task: Task) -> Iterator[Reason]:
     region = standing.region
     if region is None:
         yield Reason("region", f"region {task.region} does not exist")
     elif region.status is not RegionStatus.ACTIVE:
         why = f": {region.reason}" if region.reason else ""
         yield Reason("region", f"region {task.region} is {region.status}{why}")
+        if region.is_leaving:
+            open_sites = sites(graph.regions.all(), graph.instances.unfenced(), graph.tasks.load())
+            to = destinations([task], open_sites).to.get(task.id)
+            allowed = ", ".join(task.spec.allowed_regions)
+            stuck = f"no other of {allowed} takes work of pool {task.spec.pool} now"
+            yield (
+                Reason("moving", f"it is about to go to {to}")
+                if to
+                else Reason("waiting-for-region", stuck)
+            )
+
+
+def _of_pauses(standing: Standing, task: Task, now: datetime) -> Iterator[Reason]:
     closed = closed_at(standing.pauses, now)
     for scope in _scopes(task):
         is_passed = scope.kind is ScopeKind.RUN and task.passport == closed.passports.get(task.run)

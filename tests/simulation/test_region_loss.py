@@ -15,6 +15,7 @@ from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import EventKind, Holder, Task
 from region_scheduler.domain.transitions import start
+from region_scheduler.operations.explain import explain
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, effects, home, state_of, task_of
 from tests.simulation.scenarios import HOME, REGIONS, a_plan, graph_of, spec
@@ -109,7 +110,11 @@ def test_what_residency_forbids_elsewhere_waits_and_goes_on_when_its_region_is_b
 
     world.pass_time(4 * world.timings.lease_s)
     assert effects(world) == ["any"]
-    assert task_of(world, run, "eu").region == HOME
+    stuck = task_of(world, run, "eu")
+    assert stuck.region == HOME
+    told = explain(graph_of(world), stuck, world.clock.now())
+    assert [reason.kind for reason in told.reasons][:2] == ["region", "waiting-for-region"]
+    assert told.starts_in_s is None
     assert state_of(world, run) is RunState.RUNNING
 
     world.regain_region(HOME)
