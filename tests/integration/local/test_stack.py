@@ -96,6 +96,14 @@ def test_the_doctor_finds_everything_well(running: RunningStack) -> None:
     } <= {row["subject"] for row in found["items"]}
 
 
+def test_a_collection_tells_what_would_go_and_leaves_what_is_young(running: RunningStack) -> None:
+    found = running.json("gc", "--dry-run")["items"]
+    assert {one["kind"]: one["count"] for one in found} == dict.fromkeys(
+        ("runs", "admissions", "instances", "conflicts", "audit"), 0
+    )
+    assert set(running.json("gc")["removed"].values()) == {0}
+
+
 def test_a_freeze_holds_a_run_back_until_it_is_removed(
     running: RunningStack, tmp_path: Path
 ) -> None:
