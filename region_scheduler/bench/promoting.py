@@ -40,7 +40,7 @@ REGION: Final = "eu-west"
 _POOL: Final = "default"
 _PASSWORD: Final = "bench"  # noqa: S105 - of a server that lives for seconds, on loopback
 _ROOM: Final = 1_000_000
-_NAMES: Final = 1_000
+_NAMES: Final = 2_000
 _STOP_S: Final = 20.0
 _END = """
 FOR task IN tasks
