@@ -271,3 +271,10 @@ def _of_conflicts(conflicts: Sequence[Conflict], tasks: dict[str, Task]) -> list
         if not is_known or not is_lost_to_task or conflict.winner == conflict.loser:
             found.append(f"odd conflict: {replace(conflict, rev='')}")
     return found
+
+
+def covering(faults: Sequence[Fault], every: int) -> list[Fault]:
+    """Return the first call of each point with each kind, and each `every`th call after it."""
+    sample = [fault for fault in faults if fault.number % every == 0]
+    assert {(f.point, f.kind) for f in sample} == {(f.point, f.kind) for f in faults}
+    return sample

@@ -21,7 +21,7 @@ from region_scheduler.operations.schedules import delete_schedule, switch_schedu
 from region_scheduler.simulation.faults import Fault, FaultyWorld
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, home
-from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
+from tests.simulation.scenarios import HOME, a_plan, covering, graph_of, spec
 from tests.simulation.timekeeping import (
     active,
     causes,
@@ -168,12 +168,14 @@ def played(directory: Path, fault: Fault | None) -> tuple[FaultyWorld, list[str]
     return world, found + (["two in flight"] if most > 1 else [])
 
 
-@pytest.mark.slow
-def test_an_occurrence_at_the_quota_survives_every_single_fault(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "every", [pytest.param(4, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.soak)]
+)
+def test_an_occurrence_at_the_quota_survives_a_fault(tmp_path: Path, every: int) -> None:
     world, problems = played(tmp_path / "survey", None)
     assert problems == []
     points = ("schedules.write", "admissions.", "grants.", "tenants.read")
-    met = [fault for fault in world.faults.all() if fault.point.startswith(points)]
+    met = covering([f for f in world.faults.all() if f.point.startswith(points)], every)
     assert {"grants.write", "admissions.insert"} <= {fault.point for fault in met}
     wrong: list[str] = []
     for fault in met:
