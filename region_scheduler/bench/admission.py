@@ -101,7 +101,7 @@ def _admitting_small(seconds: float) -> Iterator[Figure]:
             site = Site(port, directory)
             calls = [(admit_small, (site, f"s{n}", seconds)) for n in range(_SUBMITTERS)]
             rounds = summary(in_processes(calls))
-    limit = f"a bare client's inserts, one by one, {bare:,.0f}/s"
+    limit = f"a bare client's synced inserts, one by one, {bare:,.0f}/s"
     title = f"small runs through {_SUBMITTERS} submitters"
     yield Figure(title, rounds["per_s"], "runs/s", SMALL_RUNS_S, limit)
     yield Figure("  their median", rounds["p50_ms"], "ms", None, limit)

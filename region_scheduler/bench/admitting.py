@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import orjson
@@ -29,6 +31,8 @@ from region_scheduler.runtime.system import SystemClock, UuidIds
 
 REGION = "eu-west"
 _BATCH = 1_000
+_CLIENTS = 4
+"""Whom one submitter serves at once, as a serving process does."""
 
 
 class _Silent:
@@ -100,18 +104,26 @@ def admit_big(site: Site, body_path: Path, limits: Limits) -> BigAdmission:
 
 
 def admit_small(site: Site, name: str, seconds: float) -> Round:
-    """Admit runs of a few tasks one after the other, each under a key of its own."""
-    limits = Limits()
-    body = _small_graph()
-    latencies: list[float] = []
-    with _submitter(site, limits) as intake:
-        clock = SystemClock()
+    """Admit runs of a few tasks, each under a key of its own, for several clients at once."""
+    clock = SystemClock()
+    with _submitter(site, Limits()) as intake, ThreadPoolExecutor(_CLIENTS) as clients:
         began_at = clock.monotonic()
-        while (asked_at := clock.monotonic()) - began_at < seconds:
-            plan = plan_of_graph(parsed(body, "bench"), options(limits))
-            intake.admit(plan, f"{name} {len(latencies)}", body_digest(body))
-            latencies.append(clock.monotonic() - asked_at)
+
+        def client(number: int) -> list[float]:
+            latencies: list[float] = []
+            while (asked_at := clock.monotonic()) - began_at < seconds:
+                _admit_small(intake, f"{name} {number} {len(latencies)}")
+                latencies.append(clock.monotonic() - asked_at)
+            return latencies
+
+        latencies = list(chain.from_iterable(clients.map(client, range(_CLIENTS))))
         return Round(len(latencies), clock.monotonic() - began_at, latencies)
+
+
+def _admit_small(intake: Intake, key: str) -> None:
+    body = _small_graph()
+    plan = plan_of_graph(parsed(body, "bench"), options(Limits()))
+    intake.admit(plan, key, body_digest(body))
 
 
 @cache
@@ -157,10 +169,10 @@ def insert_bare(port: int, tasks: int, edges: int) -> float:
 
 
 def insert_single(port: int, seconds: float) -> float:
-    """Return how many documents a second one bare client inserts one by one."""
+    """Return how many documents a second one bare client inserts one by one, each synced."""
     client = RawClient(port)
     client("POST", "/_db/_system/_api/database", {"name": "single"})
-    client("POST", "/_db/single/_api/collection", {"name": "tasks"})
+    client("POST", "/_db/single/_api/collection", {"name": "tasks", "waitForSync": True})
     clock = SystemClock()
     count = 0
     began_at = clock.monotonic()
