@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from region_scheduler.domain.durations import Durations
 from region_scheduler.domain.grant import Grants
 from region_scheduler.domain.region import Region, RegionStatus
 from region_scheduler.domain.states import TaskState
@@ -204,4 +205,6 @@ def _changed(value: Any) -> Any:
             return replace(value, **{name: "changed"})
     if isinstance(value, Grants):
         return replace(value, runs=())
+    if isinstance(value, Durations):
+        return replace(value, figures={})
     return replace(value, is_retiring=not value.is_retiring)

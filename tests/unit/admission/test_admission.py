@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -113,14 +114,14 @@ def points(world: World) -> list[str]:
 
 def dying(number: int, is_after: bool) -> Act:
     """Return a hook under which the process dies at a call."""
-    left = [number]
+    numbers = count()
 
     def act(point: str, call: partial[Any]) -> Any:
-        left[0] -= 1
-        if left[0] == -1 and not is_after:
+        is_it = next(numbers) == number
+        if is_it and not is_after:
             raise Crash(point)
         done = call()
-        if left[0] == -1:
+        if is_it:
             raise Crash(point)
         return done
 
@@ -137,11 +138,10 @@ def accepting_only(point: str, call: partial[Any]) -> Any:
 
 def acting(number: int, act: Callable[[], None]) -> Act:
     """Return a hook under which somebody else acts before a call."""
-    left = [number]
+    numbers = count()
 
     def before(_point: str, call: partial[Any]) -> Any:
-        left[0] -= 1
-        if left[0] == -1:
+        if next(numbers) == number:
             act()
         return call()
 
