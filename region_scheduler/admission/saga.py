@@ -122,8 +122,8 @@ class AdmissionSaga:
         needs = Counter(after for _, after in plan.edges)
         for specs in _batches(plan.tasks):
             tasks = [_task(admission, spec, ids[spec.name], needs[spec.name]) for spec in specs]
-            self._metadata.record([TaskRow.of(t) for t in tasks if t.region == self._region])
-            yield partial(self._insert_tasks, tasks, roots)
+            rows = [TaskRow.of(task) for task in tasks if task.region == self._region]
+            yield partial(self._insert_tasks, tasks, rows, roots)
         for edges in _batches(plan.edges):
             yield partial(
                 self._insert_edges, [(ids[before], ids[after]) for before, after in edges]
@@ -140,7 +140,10 @@ class AdmissionSaga:
             commit_one(self._graph.admissions, Change(admission.id, close, known=admission))
         return run
 
-    def _insert_tasks(self, tasks: Sequence[Task], roots: list[Task]) -> None:
+    def _insert_tasks(
+        self, tasks: Sequence[Task], rows: Sequence[TaskRow], roots: list[Task]
+    ) -> None:
+        self._metadata.record(rows)
         for wanted, created in zip(tasks, create(self._graph.tasks, tasks), strict=True):
             ensure(
                 created.value.spec_digest == wanted.spec_digest,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from region_scheduler.config.settings import Settings
 from region_scheduler.identity.actors import Actor, ActorKind
-from region_scheduler.runtime.system import SystemClock, UuidIds
+from region_scheduler.runtime.system import SystemClock, UuidIds, collect_seldom
 
 if TYPE_CHECKING:
     from region_scheduler.admission.intake import Admitted, Intake
@@ -156,6 +156,7 @@ class Operator:
         from region_scheduler.assembly.services import intake, lease_keeper
         from region_scheduler.domain.instance import Role
 
+        collect_seldom()
         ports = self.ports
         instance = new_instance(self.settings, "cli", [Role.SUBMITTER], self.clock, self.ids)
         membership = Membership(lease_keeper(ports, instance, self.settings.lease))

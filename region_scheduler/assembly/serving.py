@@ -28,6 +28,7 @@ from region_scheduler.resources.peers import ManagerSilent
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.pulse import Pulse
 from region_scheduler.runtime.service import Part
+from region_scheduler.runtime.system import collect_seldom
 from region_scheduler.scheduling.collector import Collector
 from region_scheduler.scheduling.learner import EVERY_S
 from region_scheduler.scheduling.settings import SchedulerSettings
@@ -70,6 +71,7 @@ def serve_region(
         Misconfigured: An address is missing, or a store refuses us.
         Unavailable: A store was not reached for a minute.
     """
+    collect_seldom()
     ports = open_ports(settings, closing, _PATIENCE_S)
     patiently(lambda: _register_region(ports, settings, url), _PATIENCE_S)
     instance = new_instance(settings, "serve", ROLES, ports.clock, ports.ids, url=url)

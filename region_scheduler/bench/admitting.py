@@ -27,7 +27,7 @@ from region_scheduler.domain.tenant import Quota
 from region_scheduler.identity.quotas import Quotas
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.runtime.lanes import side_by_side
-from region_scheduler.runtime.system import SystemClock, UuidIds
+from region_scheduler.runtime.system import SystemClock, UuidIds, collect_seldom
 
 REGION = "eu-west"
 _BATCH = 1_000
@@ -70,6 +70,7 @@ class BigAdmission:
 
 @contextmanager
 def _submitter(site: Site, limits: Limits) -> Iterator[Intake]:
+    collect_seldom()
     with ExitStack() as closing:
         url = f"http://127.0.0.1:{site.port}"
         settings = load({"region": REGION, "arango": {"url": url}}).settings

@@ -71,10 +71,14 @@ def _plain_fields(names: Sequence[str]) -> Callable[[Any], Any]:
         return lambda value: {name: _plain(getattr(value, name)) for name in names}
     get = attrgetter(*names)
 
+    by_type, as_it_is = _BY_TYPE, _AS_IT_IS
+
     def plain(value: Any) -> Any:
-        return {
-            name: field if (kind := type(field)) in _AS_IT_IS else _BY_TYPE[kind](field)
-            for name, field in zip(names, get(value), strict=True)
-        }
+        found = dict(zip(names, get(value)))  # noqa: B905 - names of the very class, a hot path
+        for name, field in found.items():
+            kind = type(field)
+            if kind not in as_it_is and field != ():
+                found[name] = by_type[kind](field)
+        return found
 
     return plain

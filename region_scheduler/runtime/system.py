@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import threading
@@ -9,6 +10,13 @@ import time
 from datetime import UTC, datetime
 
 _SUFFIX_BITS = 62
+_COLLECTED_AFTER = (100_000, 50, 100)
+"""New objects, then collections of younger ones, after which the next generation is looked at."""
+
+
+def collect_seldom() -> None:
+    """Let this process look for cycles rarely: a big graph is millions of objects without any."""
+    gc.set_threshold(*_COLLECTED_AFTER)
 
 
 class SystemClock:
