@@ -128,6 +128,8 @@ def figure_of(known: Known, spec: TaskSpec, region: str) -> Figure | None:
 
 def expecting(plan: Plan, known: Known) -> Plan:
     """Return the plan with learned durations, and the remaining paths that follow from them."""
+    if not known:
+        return plan
     found = {task.name: figure_of(known, task, task.region) for task in plan.tasks}
     if not any(found.values()):
         return plan
