@@ -13,6 +13,8 @@ published; never anything of a run that was.
 
 from __future__ import annotations
 
+from math import inf
+
 from region_scheduler.admission.saga import AdmissionSaga
 from region_scheduler.commit.gate import Change, Decision, commit_one
 from region_scheduler.domain.admission import (
@@ -57,6 +59,8 @@ class ClusterManager:
         self._keeper = keeper
         self._clock = clock
         self._observer = Observer(timings)
+        self._sweep_every_s = timings.reconcile_every_s
+        self._swept_at = -inf
 
     def tick(self) -> list[Run]:
         """Finish every orphaned admission; return the runs that were published.
@@ -84,7 +88,14 @@ class ClusterManager:
         return published
 
     def _sweep(self) -> None:
-        """Remove what a crash, or a late writer, left of runs that never start."""
+        """Remove what a crash, or a late writer, left of runs that never start.
+
+        Not at every look: the store goes through all that were ever refused.
+        """
+        now = self._clock.monotonic()
+        if now - self._swept_at < self._sweep_every_s:
+            return
+        self._swept_at = now
         left = [run for run, is_left in self._graph.leftovers.unpublished().items() if is_left]
         if left and leads(self._keeper.instance.id, self._graph.instances.unfenced()):
             for run in left:

@@ -218,7 +218,7 @@ def region_services(
         cluster_manager=ClusterManager(graph, saga, keeper, timings, clock),
         intake=submits,
         timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
-        flow=Flow(region, graph, ports.backlog, keeper.instance.id, timings.ttl_s / 6, clock),
+        flow=Flow(region, graph, ports.backlog, keeper.instance.id, timings.watch_every_s, clock),
         failover=Failover(region, is_failover_automatic, graph, keeper, settles, timings, clock),
         learner=Learner(region, graph, keeper, clock),
         collector=Collector(graph, retention, mends.forget, keeper, timings, clock),

@@ -31,6 +31,7 @@ from region_scheduler.domain.run import Run
 from region_scheduler.domain.task import LockNeed, TaskSpec
 from region_scheduler.errors import InvalidInput, Unavailable
 from region_scheduler.local.addresses import free_ports
+from region_scheduler.local.demo import claims_without_start
 from region_scheduler.local.directories import prepare
 from region_scheduler.local.evidence import step_records
 from region_scheduler.local.parts import broker_of, engine, serving_of, worker_of
@@ -54,7 +55,6 @@ _STILL_S: Final = 120.0
 """Without another step's end for so long, it is given up."""
 _STOP_S: Final = 60.0
 _MANY: Final = 10_000_000
-_EVERY_CLAIM: Final = 2  # a token rises with a claim, and again when its holder is left
 _TENANT: Final = "acme"
 
 
@@ -291,4 +291,4 @@ def _ends(stack: Stack) -> int:
 
 def _requeues(graph: GraphStores, run: Run) -> int:
     """Return how often tasks of a run were given back by who had claimed them."""
-    return sum(task.token.number // _EVERY_CLAIM for task in graph.tasks.of_run(run.id))
+    return sum(claims_without_start(task) for task in graph.tasks.of_run(run.id))

@@ -56,32 +56,26 @@ def show(region: Name, state_dir: StateDir = None, as_json: Json = False) -> Non
     Output(as_json).result(value, lambda: [f"{name}: {text}" for name, text in value.items()])
 
 
-@app.command()
-def cordon(
-    region: Name,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    as_json: Json = False,
-) -> None:
-    """Let a region take nothing new; what is in flight there goes on."""
-    from region_scheduler.operations.regions import Verb, Wish
+def _verb(name: str, told: str) -> None:
+    """Add a command that does with a region what `operations.regions.Verb` of that name says."""
 
-    _act(region, Wish(verb=Verb.CORDON, why=reason), dry_run, state_dir, as_json)
+    def command(
+        region: Name,
+        reason: Reason = "",
+        dry_run: DryRun = False,
+        state_dir: StateDir = None,
+        as_json: Json = False,
+    ) -> None:
+        from region_scheduler.operations.regions import Verb, Wish
+
+        _act(region, Wish(verb=Verb(name), why=reason), dry_run, state_dir, as_json)
+
+    app.command(name=name, help=told)(command)
 
 
-@app.command()
-def drain(
-    region: Name,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    as_json: Json = False,
-) -> None:
-    """Let a region finish what is in flight, and then nothing more."""
-    from region_scheduler.operations.regions import Verb, Wish
-
-    _act(region, Wish(verb=Verb.DRAIN, why=reason), dry_run, state_dir, as_json)
+_verb("cordon", "Let a region take nothing new; what is in flight there goes on.")
+_verb("drain", "Let a region finish what is in flight, and then nothing more.")
+_verb("fail", "Give a region up: it is fenced, and its work moves where residency allows.")
 
 
 @app.command()
@@ -103,20 +97,6 @@ def evacuate(
 
     wish = Wish(verb=Verb.EVACUATE, why=reason, moves_per_s=rate, is_stopping=stop_running)
     _act(region, wish, dry_run, state_dir, as_json)
-
-
-@app.command()
-def fail(
-    region: Name,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    as_json: Json = False,
-) -> None:
-    """Give a region up: its processes are fenced, and its work moves where residency allows."""
-    from region_scheduler.operations.regions import Verb, Wish
-
-    _act(region, Wish(verb=Verb.FAIL, why=reason), dry_run, state_dir, as_json)
 
 
 @app.command(name="return")

@@ -74,6 +74,11 @@ class Instance:
     settings_digest: str = ""
     fenced: Fence | None = None
 
+    @property
+    def slots(self) -> int:
+        """Attempts that it can run at once, in all its pools together; 0 if it is no worker."""
+        return max(self.capacity.values(), default=0)
+
 
 def renewed(
     instance: Instance,

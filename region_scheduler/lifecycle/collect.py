@@ -16,14 +16,13 @@ from typing import Final
 
 from region_scheduler.commit.gate import Change, commit
 from region_scheduler.commit.remove import remove
-from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.pause import Scope, ScopeKind
 from region_scheduler.domain.retention import RecordKind, Retention, ended_long_ago
 from region_scheduler.domain.run import Run, closed_for_good
+from region_scheduler.lifecycle.leftover import emptied
 from region_scheduler.ports.documents import Identified
 from region_scheduler.ports.records import GraphStores
 
-_PART: Final = 1_000
 _REST: Final = timedelta(days=2)
 """A run that is one too many stays at least this long after its end."""
 
@@ -94,12 +93,12 @@ def _admissions(graph: GraphStores, policy: Policy) -> Sequence[Identified]:
 
 def _instances(graph: GraphStores, policy: Policy) -> Sequence[Identified]:
     before, most, limit = _bounds(policy, RecordKind.INSTANCES)
-    old = ended_long_ago(graph.instances.fenced(), before, most, [])[:limit]
+    submitters = [admission.instance for admission in graph.admissions.unfinished()]
+    old = ended_long_ago(graph.instances.fenced(), before, most, submitters)[:limit]
     if not old:
         return []
     holders = [task.holder for task in graph.tasks.held_by([one.id for one in old])]
     needed = {holder.incarnation for holder in holders if holder is not None}
-    needed |= {admission.instance for admission in graph.admissions.unfinished()}
     return [one for one in old if one.id not in needed]
 
 
@@ -111,18 +110,10 @@ def _collect_runs(graph: GraphStores, runs: Sequence[Run]) -> int:
 
 
 def _is_emptied(graph: GraphStores, run: Run) -> bool:
-    """Remove what is only the run's, in parts: a big one must not fill this process's memory.
-
-    Returns:
-        Whether that is done; not if somebody writes its tasks still: the next look goes on.
-    """
-    while tasks := graph.leftovers.tasks(run.id, _PART):
-        answers = graph.answers.for_tasks([TaskId(task.id) for task in tasks])
-        remove(graph.answers.remove, answers)
-        if not remove(graph.tasks.remove, tasks):
-            return False
-    while edges := graph.leftovers.edges(run.id, _PART):
-        remove(graph.leftovers.remove_edges, edges)
+    """Remove what is only the run's; say whether that is done, or the next look has to go on."""
+    _, is_all = emptied(graph, run.id)
+    if not is_all:
+        return False
     (pause,) = graph.pauses.read([Scope(ScopeKind.RUN, run.id).key])
     if pause is not None:
         remove(graph.pauses.remove, [pause])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from region_scheduler.commit.remove import remove
-from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState
 from region_scheduler.ports.backlog import Metadata
@@ -36,15 +36,32 @@ def sweep_unpublished(graph: GraphStores, run: RunId) -> int:
     (standing,) = graph.runs.read([run])
     if not never_starts(standing):
         return 0
+    gone, _ = emptied(graph, run)
+    return gone
+
+
+def emptied(graph: GraphStores, run: RunId) -> tuple[int, bool]:
+    """Remove the tasks of a run that can move no more, what was answered to them, and its edges.
+
+    In parts: a big one must not fill this process's memory.
+
+    Returns:
+        How many tasks and dependencies are gone, and whether that is all of them; it is not if
+        somebody writes the tasks still: the next look goes on.
+
+    Raises:
+        Unavailable, OutcomeUnknown: Part of it may be gone; call again.
+    """
     gone = 0
     while tasks := graph.leftovers.tasks(run, _PART):
+        remove(graph.answers.remove, graph.answers.for_tasks([TaskId(one.id) for one in tasks]))
         removed = remove(graph.tasks.remove, tasks)
         if not removed:
-            return gone  # somebody writes them still: the next sweep goes on
+            return gone, False
         gone += removed
     while edges := graph.leftovers.edges(run, _PART):
         gone += remove(graph.leftovers.remove_edges, edges)
-    return gone
+    return gone, True
 
 
 def forget_unpublished(metadata: Metadata, run: RunId) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from region_scheduler.commit.gate import Change, commit, commit_one
+from region_scheduler.commit.gate import Change, Outcome, commit, commit_one
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, Role, fenced
 from region_scheduler.domain.region import (
     Region,
@@ -129,7 +129,7 @@ def situations(graph: GraphStores) -> list[Situation]:
             region=region,
             schedulers=sum(Role.SCHEDULER in one.roles for one in members.get(region.id, ())),
             workers=sum(Role.WORKER in one.roles for one in members.get(region.id, ())),
-            slots=sum(max(one.capacity.values(), default=0) for one in members.get(region.id, ())),
+            slots=sum(one.slots for one in members.get(region.id, ())),
             load=load.get(region.id, 0),
         )
         for region in graph.regions.all()
@@ -223,8 +223,7 @@ def _fence(graph: GraphStores, clock: Clock, region: str, by: str) -> None:
         graph.instances,
         [Change(one.id, partial(_fenced, fence=fence), known=one) for one in there],
     )
-    if any(not outcome.is_ours for outcome in outcomes):
-        raise OutcomeUnknown(dependency="graph store", detail="fencing of the region's processes")
+    _all_written(outcomes, "fencing of the region's processes")
 
 
 def _fenced(instance: Instance, fence: Fence) -> Instance:
@@ -235,4 +234,10 @@ def _fenced(instance: Instance, fence: Fence) -> Instance:
 def _stop(graph: GraphStores, stamp: Stamp, region: str) -> None:
     running = [task for task in graph.tasks.held(region) if task.state is TaskState.RUNNING]
     stop = partial(request_stop, reason=EVACUATE, stamp=stamp)
-    commit(graph.tasks, [Change(task.id, stop, known=task) for task in running])
+    outcomes = commit(graph.tasks, [Change(task.id, stop, known=task) for task in running])
+    _all_written(outcomes, "stopping what runs in the region")
+
+
+def _all_written(outcomes: Sequence[Outcome[Any]], what: str) -> None:
+    if any(not outcome.is_ours for outcome in outcomes):
+        raise OutcomeUnknown(dependency="graph store", detail=what)

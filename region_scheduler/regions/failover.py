@@ -90,21 +90,21 @@ class Failover:
         back = self._return(regions, now - unbroken_since)
         if not leads(self._keeper.instance.id, instances):
             self._moved_at.clear()
-            return FailedOver(returned=back)
+            return FailedOver(returned=_ids(back))
         given_up = self._give_up(silent)
-        known = {region.id: region for region in regions} | {one.id: one for one in given_up}
+        known = {region.id: region for region in [*regions, *back, *given_up]}
         moved, waiting = self._move(list(known.values()), instances, now)
-        return FailedOver(tuple(one.id for one in given_up), back, moved, waiting)
+        return FailedOver(_ids(given_up), _ids(back), moved, waiting)
 
-    def _return(self, regions: Sequence[Region], unbroken_s: float) -> tuple[str, ...]:
+    def _return(self, regions: Sequence[Region], unbroken_s: float) -> list[Region]:
         """Let the own region take work again, if only the failover had given it up."""
         mine = next((region for region in regions if region.id == self._region), None)
         is_steady = unbroken_s >= self._timings.lease_s
         if mine is None or mine.status is not RegionStatus.DOWN:
-            return ()
+            return []
         if not self._is_automatic or mine.status_by or not is_steady:
-            return ()
-        return tuple(one.id for one in self._written([Change(mine.id, returned, known=mine)]))
+            return []
+        return self._written([Change(mine.id, returned, known=mine)])
 
     def _give_up(self, silent: Sequence[Region]) -> list[Region]:
         """Write down that regions are down of which no process has a lease."""
@@ -166,3 +166,7 @@ class Failover:
             return _MOVES_MAX
         since_s = now - self._moved_at.get(region.id, now)
         return min(_MOVES_MAX, int(since_s * region.moves_per_s))
+
+
+def _ids(regions: Sequence[Region]) -> tuple[str, ...]:
+    return tuple(region.id for region in regions)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 
 from region_scheduler.commit.gate import Change, commit
 from region_scheduler.domain.ids import Incarnation
-from region_scheduler.domain.instance import Instance, Role
+from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.region import Region
 from region_scheduler.domain.relocation import relocate
 from region_scheduler.domain.task import Task
@@ -32,7 +33,7 @@ class Surplus:
 
 
 def surpluses(
-    regions: Sequence[Region], instances: Sequence[Instance], load: dict[str, int]
+    regions: Sequence[Region], instances: Sequence[Instance], load: Mapping[str, int]
 ) -> list[Surplus]:
     """Return the living regions with more work than slots, the fullest first.
 
@@ -43,12 +44,11 @@ def surpluses(
         instances: Every incarnation whose lease is not over.
         load: Tasks that are ready or in flight, by region.
     """
-    slots: dict[str, int] = {}
+    slots: Counter[str] = Counter()
     for one in instances:
-        if Role.WORKER in one.roles:
-            slots[one.region] = slots.get(one.region, 0) + max(one.capacity.values(), default=0)
+        slots[one.region] += one.slots
     found = [
-        Surplus(region.id, load.get(region.id, 0) - slots.get(region.id, 0))
+        Surplus(region.id, load.get(region.id, 0) - slots[region.id])
         for region in regions
         if not region.is_leaving
     ]
@@ -99,9 +99,12 @@ class Flow:
         if count < 1 or not pools or now - self._looked_at < self._every_s:
             return []
         self._looked_at = now
+        load = self._graph.tasks.load()
+        if not load.keys() - {self._region}:
+            return []  # nobody else has anything to do: the leader is not asked
         regions, members = self._graph.regions.all(), self._graph.instances.unfenced()
         fetched: list[Task] = []
-        for full in surpluses(regions, members, dict(self._graph.tasks.load())):
+        for full in surpluses(regions, members, load):
             room = min(full.count, count - len(fetched))
             if full.region != self._region and room > 0:
                 fetched += self._fetch(full.region, pools, room)

@@ -103,10 +103,9 @@ class ResourceManager:
 
     def _silent(self, instances: Sequence[Instance]) -> list[ManagerSilent]:
         now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
-        others = [one for one in instances if one.id != self._keeper.instance.id]
-        mine = [one for one in instances if one.id == self._keeper.instance.id]
-        fresh = [replace(one, swept_ago_s=None) for one in mine]  # what it says of itself is older
-        news = self._peers.news(self._peers.silent([*others, *fresh], now, unbroken_since))
+        me = self._keeper.instance.id  # what its own beat says of its sweeps is older than this one
+        seen = [replace(one, swept_ago_s=None) if one.id == me else one for one in instances]
+        news = self._peers.news(self._peers.silent(seen, now, unbroken_since))
         for one in news:
             self._telemetry.emit(one)
         return news

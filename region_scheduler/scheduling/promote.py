@@ -68,7 +68,7 @@ def promotable(workers: Sequence[Instance], look_ahead: int, under_way: Mapping[
         under_way: What takes room by pool: claimed and running tasks, or messages if more.
     """
     bounds = queue_bounds(workers, look_ahead)
-    capacity = sum(max(worker.capacity.values(), default=0) for worker in workers)
+    capacity = sum(worker.slots for worker in workers)
     taken = sum(under_way.get(pool, 0) for pool in bounds)
     by_pool = {pool: max(0, most - under_way.get(pool, 0)) for pool, most in bounds.items()}
     return Room(max(0, capacity * (1 + look_ahead) - taken), by_pool)
