@@ -25,9 +25,13 @@ _DIGEST_BYTES = 12
 
 def digest_of(*parts: str) -> str:
     """Return a hex digest of `parts`, each preceded by its length so that no two lists collide."""
-    data = [part.encode("utf-8", "surrogatepass") for part in parts]
-    text = b"".join([b"%d:%b" % (len(part), part) for part in data])
-    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    if text.isascii():  # as ids are: one character is one byte
+        data = text.encode()
+    else:
+        encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+        data = b"".join([b"%d:%b" % (len(part), part) for part in encoded])
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def task_id(run: RunId, name: str) -> TaskId:

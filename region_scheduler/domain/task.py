@@ -297,7 +297,6 @@ class Task:
     tenant: str
     zone: str = ""
     spec: TaskSpec
-    spec_digest: str = ""
     needs: int
     trace: str = ""
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64decode, b64encode
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import UTC, datetime
-from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar, cast
+from itertools import compress, repeat
+from operator import attrgetter, call
+from typing import Any, Final, Generic, TypeVar, cast, get_type_hints
 
 import msgspec
 import orjson
@@ -85,9 +87,10 @@ class Codec(Generic[D]):
         self._names = tuple(f.name for f in fields(cast(Any, type_)) if f.name not in _OWN)
         self._has_plan = type_ is Admission
         self._attributes = attrgetter(*self._names)
-        slots: dict[str, Any] = {name: vars(type_)[name] for name in ("id", *self._names)}
-        self._slots = [(slot.__get__, slot.__set__) for slot in slots.values()]
-        self._set_rev: Callable[[D, str], None] = vars(type_)["rev"].__set__
+        hints = get_type_hints(type_)
+        self._plain_fields = [name for name in self._names if hints[name] in _PLAIN]
+        self._kept = attrgetter("id", *self._names)
+        self._put = [vars(type_)[name].__set__ for name in ("id", *self._names, "rev")]
         (self._schema,) = (f.default for f in fields(cast(Any, type_)) if f.name == "schema")
 
     def key(self, id_: str) -> str:
@@ -107,9 +110,10 @@ class Codec(Generic[D]):
 
     def encoded(self, value: D) -> Document:
         """Return the whole document of `value`, without a revision."""
-        document: Document = {"_key": self.key(value.id)}
-        for name, item in zip(self._names, self._attributes(value), strict=True):
-            document[name] = _PLAIN[kind](item) if (kind := type(item)) in _PLAIN else item
+        document: Document = dict(zip(self._names, self._attributes(value), strict=True))
+        for name in self._plain_fields:
+            document[name] = _plain(document[name])
+        document["_key"] = self.key(value.id)
         return document
 
     def patch(self, before: D, after: D) -> Document:
@@ -149,9 +153,8 @@ class Codec(Generic[D]):
     def at(self, value: D, rev: str) -> D:
         """Return `value` at the revision that the store gave it."""
         moved = object.__new__(self._type)
-        for get, put in self._slots:
-            put(moved, get(value))
-        self._set_rev(moved, rev)
+        # A frozen value is filled slot by slot; in one call, since every write of a batch needs it.
+        deque(map(call, self._put, repeat(moved), (*self._kept(value), rev)), maxlen=0)
         return moved
 
 
@@ -166,23 +169,23 @@ def _is_empty_by_default(default: Any, factory: Any) -> bool:
     return default is not MISSING and not default
 
 
-_SPEC_FIELDS: Final = tuple(
-    (f.name, f.name not in _ASKED_FOR and _is_empty_by_default(f.default, f.default_factory))
+_LEFT_OUT_IF_EMPTY: Final = tuple(
+    f.name
     for f in fields(TaskSpec)
+    if f.name not in _ASKED_FOR and _is_empty_by_default(f.default, f.default_factory)
 )
-"""Names, and whether a field may be left out: only if it is empty, so that no default that is not
-can ever change the meaning of what stands in a store."""
-
-
-_spec_values: Final = attrgetter(*(name for name, _ in _SPEC_FIELDS))
+"""Only what is empty is left out of a spec, so that no default that is not can ever change the
+meaning of what stands in a store."""
+_ALWAYS_THERE: Final = tuple(f.name for f in fields(TaskSpec) if f.name not in _LEFT_OUT_IF_EMPTY)
+_always_there: Final = attrgetter(*_ALWAYS_THERE)
+_left_out_if_empty: Final = attrgetter(*_LEFT_OUT_IF_EMPTY)
 
 
 def _of_spec(spec: TaskSpec) -> Document:
-    return {
-        name: value
-        for (name, may_be_left_out), value in zip(_SPEC_FIELDS, _spec_values(spec), strict=True)
-        if value or not may_be_left_out
-    }
+    document: Document = dict(zip(_ALWAYS_THERE, _always_there(spec), strict=True))
+    values = _left_out_if_empty(spec)
+    document.update(compress(zip(_LEFT_OUT_IF_EMPTY, values, strict=True), values))
+    return document
 
 
 def _of_plan(plan: Plan) -> Document:

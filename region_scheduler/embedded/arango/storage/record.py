@@ -92,7 +92,9 @@ class DocumentCache:
         Raises:
             TypeError: `document` holds a value that is not JSON.
         """
-        record = Record(row, document["_key"], document["_rev"], encode(document), document)
+        # A copy: the encoder's own result keeps the whole buffer that it was written into.
+        blob = bytes(memoryview(encode(document)))
+        record = Record(row, document["_key"], document["_rev"], blob, document)
         self._admit(record)
         return record
 
