@@ -181,5 +181,5 @@ def _task(admission: Admission, spec: TaskSpec, id_: TaskId, needs: int) -> Task
 
 
 def _is_alike(standing: Task, wanted: Task) -> bool:
-    """Say whether a task stands there as it was wanted; digests forgive how a store spells numbers."""
+    """Say whether a task is as it was wanted; digests forgive how a store spells numbers."""
     return content_digest(standing.spec) == content_digest(wanted.spec)
