@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kombu import entity, messaging
 from kombu.exceptions import KombuError
@@ -19,6 +19,8 @@ Consumer: Any = messaging.Consumer
 Exchange: Any = entity.Exchange
 Producer: Any = messaging.Producer
 Queue: Any = entity.Queue
+
+T = TypeVar("T")
 
 _DEPENDENCY: Final = "broker"
 _IMPATIENT: Final[dict[str, dict[str, float]]] = {
@@ -72,32 +74,57 @@ class Link:
         with self._lock:
             self._drop()
 
+    def asked(self, question: Callable[[Any], T]) -> T:
+        """Return the broker's answer to what changes nothing there, and may be asked twice.
+
+        Args:
+            question: Given a channel.
+
+        Raises:
+            Unavailable: No answer.
+        """
+        with self._lock:
+            return self._asked(question)
+
     def _live(self) -> Any:
-        if self._channel is not None:
-            if self._clock.monotonic() - self._answered_at < _FRESH_S:
-                return self._channel
-            try:
-                _probe(self._channel)
-                return self._channel
-            except broker_errors(self._connection):
-                self._drop()  # the broker was restarted, perhaps: once more, anew
-        kind = self._app.connection_for_write().transport.driver_type
-        self._connection = self._app.connection_for_write(transport_options=_IMPATIENT.get(kind))
+        is_fresh = self._clock.monotonic() - self._answered_at < _FRESH_S
+        if self._channel is None or not is_fresh:
+            self._asked(_probe)
+        return self._channel
+
+    def _asked(self, question: Callable[[Any], T]) -> T:
+        is_used = self._channel is not None
+        if not is_used:
+            kind = self._app.connection_for_write().transport.driver_type
+            options = _IMPATIENT.get(kind)
+            self._connection = self._app.connection_for_write(transport_options=options)
         try:
-            # `connect` would sleep for seconds between its tries.
-            self._connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
-            self._channel = self._connection.channel()
-            _probe(self._channel)
+            if not is_used:
+                # `connect` would sleep for seconds between its tries.
+                self._connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+                self._channel = self._connection.channel()
+            answer = question(self._channel)
         except broker_errors(self._connection) as failed:
             self._drop()
+            if is_used:  # the broker was restarted, perhaps: once more, anew
+                return self._asked(question)
             raise Unavailable(dependency=_DEPENDENCY, detail=str(failed)) from failed
-        return self._channel
+        except BaseException:
+            self._drop()
+            raise
+        self._answered_at = self._clock.monotonic()
+        return answer
 
     def _drop(self) -> None:
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None:
             with suppress(Exception):
                 connection.release()
+
+
+def has_lists(channel: Any) -> bool:
+    """Say whether queues are lists behind `channel`: Redis, or one like it."""
+    return hasattr(channel, "client")
 
 
 def broker_errors(connection: Any) -> tuple[type[Exception], ...]:
@@ -107,7 +134,7 @@ def broker_errors(connection: Any) -> tuple[type[Exception], ...]:
 
 def _probe(channel: Any) -> None:
     """Have the broker answer."""
-    if hasattr(channel, "client"):
+    if has_lists(channel):
         channel.client.ping()
     else:
         channel.basic_qos(0, 0, False)  # the cheapest call that AMQP answers; nothing is consumed

@@ -33,8 +33,9 @@ def encode(message: AttemptMessage, key: bytes) -> bytes:
         "pool": message.pool,
         "trace": message.trace,
     }
-    signature = signature_of(key, ATTEMPT, _canonical(fields))
-    return _canonical(fields | {"signature": signature})
+    signed = _canonical(fields)
+    signature = signature_of(key, ATTEMPT, signed)
+    return b'%b,"signature":"%b"}' % (signed[:-1], signature.encode())
 
 
 def decode(raw: bytes, key: bytes) -> AttemptMessage:

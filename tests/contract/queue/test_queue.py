@@ -123,13 +123,13 @@ def test_an_answer_that_is_lost_counts_as_published(
     monkeypatch.setattr("region_scheduler.drivers.celery.link._IMPATIENT", impatient)
     monkeypatch.setattr("region_scheduler.drivers.celery.confirms._ANSWER_S", 0.3)
     queue.close()
-    plain = queue._put
+    plain = queue._envelopes.body
 
-    def hang_first(*given: Any) -> None:
+    def hang_first(raw: bytes) -> bytes:
         server.pause()  # it answered when it was asked whether it is there
-        plain(*given)
+        return plain(raw)
 
-    monkeypatch.setattr(queue, "_put", hang_first)
+    monkeypatch.setattr(queue._envelopes, "body", hang_first)
     try:
         assert queue.publish([message(2), message(3)]) == [True, True]
     finally:
