@@ -6,8 +6,9 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q
-# Two processes; a file stays in one, so that what it starts is started once.
-BOTH := -n 2 --dist loadfile
+# A file stays in one process, so that what it starts is started once; files begin in the order of
+# tests/conftest.py. The third process fills the time for which tests of real processes wait.
+BOTH := -n 3 --dist loadfile --no-loadscope-reorder
 PACKAGES := region_scheduler tests
 
 help: ## list the targets

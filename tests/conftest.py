@@ -12,6 +12,7 @@ from hypothesis import settings
 
 NOT_RUN: pytest.StashKey[dict[str, str]] = pytest.StashKey()
 TIERS = {"slow": "make test-slow", "soak": "make soak"}
+LONGEST = ("integration/local/test_stack.py", "integration/demo", "integration")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -19,6 +20,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # How long an example takes says more of the machine than of the code.
     settings.register_profile("untimed", deadline=None)
     settings.load_profile("untimed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what starts whole stacks and mostly waits; what only computes fills the gaps."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    place = item.nodeid.removeprefix("tests/")
+    return next((n for n, first in enumerate(LONGEST) if place.startswith(first)), len(LONGEST))
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
