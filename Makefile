@@ -17,7 +17,7 @@ help: ## list the targets
 setup: ## make .venv with the pinned packages for work on the code
 	@.ci/install dev
 
-demo: ## provision three landing zones over three regions, on this machine
+demo: ## provision three landing zones over three regions, and lose one of these meanwhile
 	@.ci/install demo
 	@$(BIN)/region-scheduler demo
 

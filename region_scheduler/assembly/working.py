@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ from region_scheduler.domain.ids import Incarnation
 from region_scheduler.domain.instance import Role
 from region_scheduler.domain.lease import Instant
 from region_scheduler.domain.step import Runner
+from region_scheduler.domain.task import Task
 from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
@@ -44,6 +46,8 @@ _LITTER_S = 600.0
 _ROUND_S = 5.0
 """What takes messages goes round every two seconds, on a busy machine a little later."""
 STEPS_LOG = "steps.jsonl"
+REFUSED = "late completion refused"
+"""In a worker's log: an attempt ended after its task had been taken from it."""
 READY_SUFFIX = ".ready"
 
 
@@ -213,6 +217,7 @@ class _Attempts:
             _paths(settings, places),
             clock.pause,
             places.ending.exists,
+            _tell_refused,
         )
         key = settings.signing_key_bytes()
 
@@ -224,6 +229,17 @@ class _Attempts:
                 log.warning("attempt not settled", error=unanswered.code, detail=str(unanswered))
 
         return handle
+
+
+def _tell_refused(task: Task, refused: Fenced) -> None:
+    log.warning(
+        REFUSED,
+        code=refused.code,
+        task=task.id,
+        attempt=task.attempt,
+        token=str(task.token),
+        detail=str(refused),
+    )
 
 
 def _runners(settings: Settings, receipts: Receipts, clock: SystemClock) -> Mapping[str, Runner]:
@@ -256,7 +272,10 @@ def _paths(settings: Settings, places: _Places) -> WorkerPaths:
 
 
 def _own_directory(settings: Settings, incarnation: Incarnation, now: Instant) -> Path:
-    """Make this incarnation's directory, and remove those whose lease ran out long ago."""
+    """Make this incarnation's directory, and remove those whose lease ran out long ago.
+
+    Temporary files of this process go there, too, so that a killed one leaves none elsewhere.
+    """
     work_dir = Path(settings.paths.work_dir).absolute()
     for lease in work_dir.glob("*/lease"):
         with LeaseReader(lease) as reader:
@@ -265,4 +284,5 @@ def _own_directory(settings: Settings, incarnation: Incarnation, now: Instant) -
             shutil.rmtree(lease.parent, ignore_errors=True)
     own = work_dir / incarnation.rpartition(":")[2]
     own.mkdir(parents=True)
+    tempfile.tempdir = str(own)
     return own

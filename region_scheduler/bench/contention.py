@@ -31,7 +31,7 @@ from region_scheduler.domain.run import Run
 from region_scheduler.domain.task import LockNeed, TaskSpec
 from region_scheduler.errors import InvalidInput, Unavailable
 from region_scheduler.local.addresses import free_ports
-from region_scheduler.local.demo import claims_without_start
+from region_scheduler.local.demo.report import claims_without_start
 from region_scheduler.local.directories import prepare
 from region_scheduler.local.evidence import step_records
 from region_scheduler.local.parts import broker_of, engine, serving_of, worker_of

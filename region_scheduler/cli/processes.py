@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from region_scheduler.local.up import LocalStack, PartLine
 
 Concurrency = Annotated[
-    int | None, typer.Option("--concurrency", min=1, max=64, help="Attempts at once.")
+    int | None, typer.Option("--concurrency", min=1, max=1000, help="Attempts at once.")
 ]
 
 
@@ -96,13 +96,16 @@ def worker(
 
 
 def demo(
+    is_quiet: Annotated[
+        bool, typer.Option("--quiet", help="Let nothing go wrong: no fault is made.")
+    ] = False,
     state_dir: StateDir = None,
     as_json: Json = False,
 ) -> int:
-    """Provision three landing zones over three regions, on this machine, with the real stack."""
+    """Provision three landing zones over three regions, and lose one of these meanwhile."""
     from region_scheduler.cli.demonstration import run
 
-    return run(Output(as_json), state_dir)
+    return run(Output(as_json), state_dir, is_quiet=is_quiet)
 
 
 def _checked(regions: list[str]) -> list[str]:

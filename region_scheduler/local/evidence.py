@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from region_scheduler.assembly.working import STEPS_LOG
+from region_scheduler.assembly.working import REFUSED, STEPS_LOG
 from region_scheduler.domain.ids import digest_of
 from region_scheduler.local.stack import Stack
 from region_scheduler.worker import steplog
@@ -30,6 +30,13 @@ def living(records: Iterable[StepRecord]) -> set[int]:
         for record in records
         if 0 < started_at(record.shim_pid) <= record.boot * ticks
     }
+
+
+def late_completions(stack: Stack) -> int:
+    """Return how often a worker told that a completion of its was refused: its token had moved."""
+    said = json.dumps(REFUSED).encode()
+    logs = (stack.logs / f"worker-{region}.log" for region in stack.regions)
+    return sum(log.read_bytes().count(said) for log in logs if log.exists())
 
 
 def states(stack: Stack) -> dict[str, Any]:

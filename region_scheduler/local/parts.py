@@ -20,22 +20,29 @@ ENGINE = "engine"
 _PROBE_S = 1.0
 
 
-def programs(stack: Stack, concurrency: int) -> list[Program]:
+def programs(stack: Stack, concurrency: int, distant_ms: float | None = None) -> list[Program]:
     """Return every program: our engine and brokers, then each region's `serve`, then its worker.
 
     Args:
         stack: Its directories are there.
         concurrency: Attempts at once in each worker.
+        distant_ms: See `engine`.
 
     Raises:
         Misconfigured: A broker is needed and there is no server for one.
     """
-    engines = [] if stack.store else [engine(stack)]
+    engines = [] if stack.store else [engine(stack, distant_ms)]
     brokers = [broker_of(stack, region) for region, at in stack.regions.items() if at.broker]
     serving = [serving_of(stack, region) for region in stack.regions]
     worker = {"concurrency": concurrency}
     working = [worker_of(stack, region, {"worker": worker}) for region in stack.regions]
     return [*engines, *brokers, *serving, *working]
+
+
+def parts_of(stack: Stack, region: str) -> list[str]:
+    """Return the names of a region's parts: all of its processes."""
+    kinds = ("broker", "serve", "worker") if stack.regions[region].broker else ("serve", "worker")
+    return [f"{kind} {region}" for kind in kinds]
 
 
 def url_of(stack: Stack, part: str) -> str:
@@ -62,7 +69,7 @@ def engine(stack: Stack, distant_ms: float | None = None) -> Program:
     Args:
         stack: Its directories are there.
         distant_ms: If given, all writes are decided in a place apart from the stack's regions, and
-            the followers of these are so late, milliseconds.
+            the followers of these are so late, milliseconds; each region can be cut off from it.
     """
     ports, regions = [at.engine for at in stack.regions.values()], list(stack.regions)
     options = {"--host": HOST, "--data": str(stack.state_dir / "engine")}
@@ -71,6 +78,7 @@ def engine(stack: Stack, distant_ms: float | None = None) -> Program:
         options["--lag-ms"] = f"{distant_ms:g}"
     options |= {"--ports": ",".join(map(str, ports)), "--regions": ",".join(regions)}
     module = [sys.executable, "-m", "region_scheduler.embedded.arango", "--cluster-rules"]
+    module += ["--fault-control"] if distant_ms is not None else []
     return Program(
         name=ENGINE,
         argv=[*module, *(word for pair in options.items() for word in pair)],

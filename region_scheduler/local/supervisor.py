@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +83,7 @@ class Supervisor:
         self._clock = clock
         self._say = say
         self._on_change = on_change
+        self._held: frozenset[str] = frozenset()
         self._stopping = threading.Event()
         self._started = threading.Event()
         self._failed: RegionSchedulerError | None = None
@@ -108,6 +109,14 @@ class Supervisor:
         if self._failed is not None:
             self._thread.join()
             raise self._failed
+
+    def hold(self, names: Collection[str]) -> None:
+        """Kill these programs, all others go on; none of them is started again before `let_go`."""
+        self._held |= frozenset(names)
+
+    def let_go(self, names: Collection[str]) -> None:
+        """Start programs again that were held; returns at once."""
+        self._held -= frozenset(names)
 
     def stop(self) -> None:
         """Ask all to end; returns at once."""
@@ -175,12 +184,16 @@ class Supervisor:
 
     def _look_after(self, child: _Child) -> None:
         process, now = child.process, self._clock.monotonic()
+        is_held = child.program.name in self._held
         if process is None:
-            if now >= child.again_at:
+            if now >= child.again_at and not is_held:
                 self._spawn_again(child)
             return
         if process.poll() is not None:
             self._bury(child, process)
+            return
+        if is_held:
+            _signal_group(process.pid, signal.SIGKILL)
             return
         if not child.is_ready and child.program.is_ready(process.pid):
             child.is_ready = True
@@ -205,6 +218,10 @@ class Supervisor:
         """Kill what a dead program left behind, and say when it is started again."""
         _signal_group(process.pid, signal.SIGKILL)
         child.process = None
+        if child.program.name in self._held:
+            self._say(f"{child.program.name} {_ending(process.returncode)}; it stays down")
+            self._on_change()
+            return
         pause_s = min(_PAUSE_MAX_S, _PAUSE_FIRST_S * 2**child.failures) if child.failures else 0.0
         child.failures += 1
         child.again_at = self._clock.monotonic() + pause_s

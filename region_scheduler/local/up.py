@@ -15,7 +15,7 @@ from region_scheduler.local.addresses import PORT_MAX, require_free
 from region_scheduler.local.directories import prepare
 from region_scheduler.local.lock import StateLock
 from region_scheduler.local.memory import Memory, memory_of
-from region_scheduler.local.parts import programs, url_of
+from region_scheduler.local.parts import parts_of, programs, url_of
 from region_scheduler.local.stack import (
     PORTS_PER_REGION,
     REGIONS,
@@ -43,6 +43,8 @@ class Wish:
         broker_url: A broker that somebody else runs, for every region of a new stack.
         store: A graph store that somebody else runs.
         concurrency: Attempts at once in each worker.
+        distant_ms: If given, no region has the leader of our own graph store: each sees a follower
+            that is so late, milliseconds, and can be cut off (`local.links`).
     """
 
     state_dir: Path
@@ -51,6 +53,7 @@ class Wish:
     broker_url: str = ""
     store: Store | None = None
     concurrency: int = 4
+    distant_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class LocalStack:
             me = os.getpid()
             self.stack = replace(stack, up=Process(pid=me, started_at=started_at(me)), processes={})
             self._supervisor = Supervisor(
-                programs(self.stack, wish.concurrency), clock, say, self._save
+                programs(self.stack, wish.concurrency, wish.distant_ms), clock, say, self._save
             )
             self.stack.save()
         except BaseException:
@@ -121,6 +124,28 @@ class LocalStack:
             replace(self.stack, up=None, processes={}).save()
             self._lock.release()
         return has_ended
+
+    def kill(self, region: str) -> None:
+        """Kill every process of a region, and let none come back before `bring_back`."""
+        self._supervisor.hold(parts_of(self.stack, region))
+
+    def lives(self, region: str) -> bool:
+        """Say whether any process of a region does."""
+        return not self._supervisor.pids().keys().isdisjoint(parts_of(self.stack, region))
+
+    def bring_back(self, region: str) -> None:
+        """Start the processes of a region again that were killed; returns at once."""
+        self._supervisor.let_go(parts_of(self.stack, region))
+
+    def freeze(self, part: str) -> None:
+        """Let a part stand still, with all its children but the steps, as a frozen machine does."""
+        os.killpg(self._supervisor.pids()[part], signal.SIGSTOP)
+
+    def thaw(self, part: str) -> None:
+        """Let a part go on; nothing happens if it is gone."""
+        if pid := self._supervisor.pids().get(part):
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGCONT)
 
     def lines(self) -> list[PartLine]:
         """Return what runs now."""

@@ -19,7 +19,7 @@ from region_scheduler.assembly.services import (
     region_services,
     settler,
 )
-from region_scheduler.domain.ids import Incarnation, ReceiptId
+from region_scheduler.domain.ids import Incarnation, ReceiptId, TaskId
 from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.lease import LOCAL_TIMINGS, LeaseTimings
 from region_scheduler.domain.region import Region
@@ -107,7 +107,11 @@ class Receipts:
 
 @dataclass(slots=True)
 class SimulatedWorker:
-    """A worker whose attempts run when it is told to work."""
+    """A worker whose attempts run when it is told to work.
+
+    Attributes:
+        refused: Whose completions came too late.
+    """
 
     keeper: LeaseKeeper
     handler: AttemptHandler
@@ -115,6 +119,7 @@ class SimulatedWorker:
     receipts: Receipts
     ending: threading.Event
     pools: tuple[str, ...] = (POOL,)
+    refused: list[TaskId] = field(default_factory=list)
 
     def work(self) -> bool:
         """Handle the next message; say whether there was one."""
@@ -182,6 +187,7 @@ class World:
     def worker(self, region: SimulatedRegion, pools: Sequence[str] = (POOL,)) -> SimulatedWorker:
         """Return a further worker of `region`, registered, not yet listed there."""
         receipts, ending = Receipts(), threading.Event()
+        refused: list[TaskId] = []
         capacity = dict.fromkeys(pools, self._slots)
         instance = self._instance(region.name, "worker", (Role.WORKER,), capacity)
         keeper = lease_keeper(region.ports, instance, self.timings, receipts.live)
@@ -206,8 +212,10 @@ class World:
             paths,
             self.clock.advance,
             ending.is_set,
+            lambda task, _: refused.append(task.id),
         )
-        return SimulatedWorker(keeper, handler, region.broker, receipts, ending, tuple(pools))
+        served = tuple(pools)
+        return SimulatedWorker(keeper, handler, region.broker, receipts, ending, served, refused)
 
     def perform(
         self, region: SimulatedRegion, act: Callable[[], T], worker: SimulatedWorker | None = None

@@ -96,6 +96,7 @@ class AttemptHandler:
         paths: Where files go.
         pause: Waits so many seconds between two tries of a call that was not answered.
         is_ending: Whether the worker was told to end: steps are stopped and go back.
+        on_refused: Told of an attempt whose completion came too late: its token had moved.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class AttemptHandler:
         paths: WorkerPaths,
         pause: Callable[[float], None],
         is_ending: Callable[[], bool] = lambda: False,
+        on_refused: Callable[[Task, Fenced], None] = lambda _task, _error: None,
     ) -> None:
         self._who = who
         self._graph = graph
@@ -125,6 +127,7 @@ class AttemptHandler:
         self._paths = paths
         self._pause = pause
         self._is_ending = is_ending
+        self._on_refused = on_refused
 
     def handle(self, message: AttemptMessage) -> None:
         """Run the attempt that `message` is about, if it is still to be had.
@@ -219,8 +222,11 @@ class AttemptHandler:
         )
         try:
             after = self._persist(lambda: commit_one(self._graph.tasks, Change(task.id, finish)))
+        except Fenced as refused:
+            self._on_refused(task, refused)  # what this attempt did counts for nothing
+            return
         except _NOT_OURS:
-            return  # the token has moved: what this attempt did counts for nothing
+            return
         moved = apply_answers(self._graph, [after], self._clock) if _is_awaiting(ended) else []
         self._settler.settle(moved or [after])
         self._settler.wake([self._who.region])  # a worker is free again

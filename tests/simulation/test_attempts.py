@@ -181,3 +181,4 @@ def test_a_step_whose_token_has_moved_is_stopped_and_its_end_counts_for_nothing(
     found = task(world, run)
     assert found.state is TaskState.RUNNING  # as the observer left it; nobody completed it
     assert all(entry.kind is not EventKind.ENDED for entry in found.history)
+    assert worker(world).refused == [found.id]

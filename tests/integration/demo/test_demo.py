@@ -6,28 +6,33 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from region_scheduler.local.demo import terraform_name
+from region_scheduler.local.demo.work import terraform_name
+from region_scheduler.verify.counters import Counters
 
 REGIONS = ["eu-west", "us-east", "ap-south"]
+BROKEN = [field.name for field in fields(Counters)]
 
 
 BARE = """
 import sys
 from region_scheduler.cli import main
-from region_scheduler.local import demo
-demo.terraform_name = lambda: "absent"
-sys.argv = ["region-scheduler", "demo", "--json"]
+from region_scheduler.local.demo import work
+work.terraform_name = lambda: "absent"
+work._CONTENDERS = 1
+sys.argv = ["region-scheduler", "demo", "--quiet", "--json"]
 main()
 """
-"""The same program on a machine without terraform, as far as the demo can tell."""
+"""The same program on a machine without terraform, as far as the demo can tell, and with nobody who
+contends."""
 
 
-def demo(folder: Path, *program: str) -> tuple[dict[str, Any], str]:
+def demo(folder: Path, *program: str, code: int = 0) -> tuple[dict[str, Any], str]:
     """Run it, and return the object on its last line, and what it told meanwhile."""
     ended = subprocess.run(
         [sys.executable, *program],
@@ -38,31 +43,38 @@ def demo(folder: Path, *program: str) -> tuple[dict[str, Any], str]:
         timeout=230,
         check=False,
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.returncode == code, ended.stdout + ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
     return found, ended.stderr
 
 
 @pytest.mark.timeout(240)
-def test_three_zones_become_real(tmp_path: Path) -> None:
+def test_three_zones_become_real_while_one_region_is_lost_and_another_cut_off(
+    tmp_path: Path,
+) -> None:
     found, told = demo(tmp_path, "-m", "region_scheduler", "demo", "--json")
 
-    assert found["ok"] is True
+    assert (found["ok"], found["unmet"]) == (True, [])
     assert found["regions"] == REGIONS
-    assert found["runs"] == 3
-    assert found["done"] == found["tasks"] == 237
-    assert found["attempts"] == 237
+    assert found["runs"] == 3 + 1 + 3  # zones, contention, and what things go wrong with
+    assert found["done"] == found["tasks"] == 237 + 90 + 7
+    assert found["attempts"] > found["tasks"]
     assert found["workers"] == dict.fromkeys(REGIONS, 1)
-    broken = (
-        "misrouted",
-        "order_violations",
-        "overlaps",
-        "done_twice",
-        "strays",
-        "capacity_overruns",
-    )
-    assert {name: found[name] for name in broken} == dict.fromkeys(broken, 0)
-    assert set(found["conflicts"]) == {"claims", "assignments", "requeued"}
+    assert {name: found[name] for name in BROKEN} == dict.fromkeys(BROKEN, 0)
+    assert found["invariants"]["checked"] >= len(BROKEN)
+    assert found["invariants"]["violations"] == 0
+    conflicts = found["conflicts"]
+    assert conflicts.keys() == {"claims", "assignments", "requeued"}
+    assert conflicts["requeued"] >= conflicts["assignments"] > 0
+    assert found["fenced_writes"] >= 1
+    lost = found["failover"]
+    assert lost["region"] == "eu-west"
+    assert 0 < lost["detected_s"] <= lost["recovered_s"]
+    assert lost["moved"] > 0
+    assert lost["waited"] > 0
+    cut = found["cut_off"]
+    assert cut["region"] == "us-east"
+    assert 0 < cut["stopped_s"] < cut["taken_over_s"] < cut["returned_s"]
     assert found["memory_mib"] < 1200
     if terraform_name() == "absent":
         assert found["terraform"] == "absent"
@@ -75,11 +87,18 @@ def test_three_zones_become_real(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_without_terraform_its_steps_are_simulated_and_one_line_says_so(tmp_path: Path) -> None:
-    found, told = demo(tmp_path, "-c", BARE)
+def test_what_it_does_not_show_is_named_and_a_missing_terraform_is_simulated(
+    tmp_path: Path,
+) -> None:
+    found, told = demo(tmp_path, "-c", BARE, code=1)
 
     assert (found["terraform"], found["terraform_applies"]) == ("absent", 0)
-    assert found["ok"] is True
-    assert found["done"] == found["tasks"] == 237
+    assert found["done"] == found["tasks"] == 237 + 1
+    assert (found["runs"], found["failover"], found["cut_off"]) == (4, None, None)
+    assert found["invariants"]["violations"] == 0
+    assert found["unmet"] == ["contention is seen: 0 assignments", "contention is seen: 0 requeued"]
+    assert found["ok"] is False
     lines = [line for line in told.splitlines() if "no terraform is to be had" in line]
     assert len(lines) == 1
+    (kept,) = tmp_path.iterdir()
+    assert f"logs and states are in {kept}" in told

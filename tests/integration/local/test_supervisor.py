@@ -94,6 +94,27 @@ def test_a_dead_one_comes_back_with_a_line(
     assert supervisor.pids()["one"] != before
 
 
+def test_one_that_is_held_is_killed_and_stays_down_until_it_is_let_go(
+    tmp_path: Path, run: Callable[..., Supervisor], said: list[str]
+) -> None:
+    supervisor = run(program(tmp_path, "one", SLEEP), program(tmp_path, "two", FERTILE))
+    pids = supervisor.pids()
+    children = Path(f"/proc/{pids['two']}/task/{pids['two']}/children").read_text().split()
+
+    supervisor.hold(["two"])
+
+    eventually(lambda: said == ["two was killed by signal 9; it stays down"])
+    assert supervisor.pids() == {"one": pids["one"]}
+    eventually(lambda: not any(started_at(int(child)) for child in children))
+    time.sleep(0.3)  # a few looks
+    assert supervisor.pids() == {"one": pids["one"]}
+
+    supervisor.let_go(["two"])
+
+    eventually(lambda: any("two came back" in line for line in said))
+    assert supervisor.pids().keys() == pids.keys()
+
+
 def test_one_that_dies_again_and_again_is_started_with_growing_pauses(
     tmp_path: Path, run: Callable[..., Supervisor], said: list[str]
 ) -> None:
