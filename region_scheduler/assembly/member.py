@@ -66,6 +66,11 @@ def settings_digest(settings: Settings) -> str:
     return content_digest([SCHEMA, settings.lease, digest_of("signing key", key)])
 
 
+def tell_set_back(reason: str) -> None:
+    """Raise the alert that the store was set back, and that everything is paused."""
+    log.critical("graph store set back: everything is paused", reason=reason)
+
+
 class Membership:
     """Holds a lease from `start` to `join`; the first part of a service, so the last to end.
 

@@ -18,6 +18,7 @@ from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.retention import RETENTION, Retention
 from region_scheduler.domain.tenant import QUOTAS, Quota
 from region_scheduler.identity.quotas import Quotas
+from region_scheduler.lifecycle.pauses import stop_claiming
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.schedules import plan_of_schedule
@@ -152,10 +153,26 @@ def lease_keeper(
     receipts: Callable[[], tuple[ReceiptId, ...]] = tuple,
     on_deadline: Callable[[Instant], None] = lambda _: None,
     on_fenced: Callable[[], None] = lambda: None,
+    on_set_back: Callable[[str], None] = lambda _: None,
 ) -> LeaseKeeper:
-    """Return the keeper of `instance`; see `LeaseKeeper`."""
+    """Return the keeper of `instance`; see `LeaseKeeper`.
+
+    If it finds the store set back, everything is paused before `on_set_back` is told.
+    """
+
+    def set_back(reason: str) -> None:
+        stop_claiming(ports.graph.pauses, instance.id, reason, ports.clock.now())
+        on_set_back(reason)
+
     return LeaseKeeper(
-        ports.graph.instances, instance, timings, ports.clock, receipts, on_deadline, on_fenced
+        ports.graph.instances,
+        instance,
+        timings,
+        ports.clock,
+        receipts,
+        on_deadline,
+        on_fenced,
+        set_back,
     )
 
 

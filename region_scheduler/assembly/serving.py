@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from region_scheduler.admission.schedules import Timekeeper
-from region_scheduler.assembly.member import Membership, new_instance
+from region_scheduler.assembly.member import Membership, new_instance, tell_set_back
 from region_scheduler.assembly.production import open_broker, open_ports, patiently
 from region_scheduler.assembly.services import Ports, Services, lease_keeper, region_services
 from region_scheduler.commit.create import create
@@ -75,7 +75,13 @@ def serve_region(
     ports = open_ports(settings, closing, _PATIENCE_S)
     patiently(lambda: _register_region(ports, settings, url), _PATIENCE_S)
     instance = new_instance(settings, "serve", ROLES, ports.clock, ports.ids, url=url)
-    keeper = lease_keeper(ports, instance, settings.lease, on_fenced=partial(_tell, on_fenced))
+    keeper = lease_keeper(
+        ports,
+        instance,
+        settings.lease,
+        on_fenced=partial(_tell, on_fenced),
+        on_set_back=tell_set_back,
+    )
     services = region_services(
         ports,
         _scheduling(settings),

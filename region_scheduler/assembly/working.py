@@ -15,13 +15,14 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from region_scheduler.assembly.environment import inherited
-from region_scheduler.assembly.member import Membership, new_instance
+from region_scheduler.assembly.member import Membership, new_instance, tell_set_back
 from region_scheduler.assembly.production import open_broker, open_graph, open_wake_ups
 from region_scheduler.assembly.tether import tie
 from region_scheduler.config.settings import Settings
@@ -31,8 +32,11 @@ from region_scheduler.domain.lease import Instant
 from region_scheduler.domain.step import Runner
 from region_scheduler.domain.task import Task
 from region_scheduler.errors import Fenced, OutcomeUnknown, Unavailable
+from region_scheduler.lifecycle.pauses import stop_claiming
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.records import GraphStores
+from region_scheduler.ports.time import Clock
 from region_scheduler.runtime.pulse import Pulse
 from region_scheduler.runtime.system import SystemClock, UuidIds
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
@@ -104,6 +108,7 @@ def run_worker_process(settings: Settings) -> int:
             receipts.live,
             lease.extend,
             on_fenced,
+            partial(_set_back, graph, clock, instance.id),
         )
         progress = _Progress(settings, places)
         closing.callback(progress.ready.unlink, missing_ok=True)
@@ -126,6 +131,11 @@ def run_worker_process(settings: Settings) -> int:
         membership.stop()
         membership.join(settings.lease.ttl_s)
     return Fenced.exit_code if fenced.is_set() else code
+
+
+def _set_back(graph: GraphStores, clock: Clock, by: Incarnation, reason: str) -> None:
+    stop_claiming(graph.pauses, by, reason, clock.now())
+    tell_set_back(reason)
 
 
 class _Progress:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit, commit_one
-from region_scheduler.domain.pause import Pause, Scope, ScopeKind, let_pass, lifted, paused_again
+from region_scheduler.domain.pause import Pause, Scope, ScopeKind, let_pass, lifted
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import CLAIMABLE
 from region_scheduler.domain.task import Task
 from region_scheduler.errors import InvalidInput, NotFound, OutcomeUnknown
+from region_scheduler.lifecycle.pauses import put_pause
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.operations.audit import Auditor, owner_of
 from region_scheduler.ports.records import GraphStores
@@ -50,11 +50,7 @@ def pause(
         raise InvalidInput(field="--until", value=until.isoformat(), expected=expected)
     auditor.record(f"{scope.kind}.pause", scope.name, reason, tenant=owner_of(graph, scope))
     wanted = Pause(id=scope.key, scope=scope, reason=reason, by=auditor.actor, at=now, until=until)
-    (created,) = create(graph.pauses, [wanted])
-    if created.is_new:
-        return created.value
-    again = partial(paused_again, wanted=wanted, now=now)
-    return commit_one(graph.pauses, Change(scope.key, again, known=created.value))
+    return put_pause(graph.pauses, wanted)
 
 
 def unpause(graph: GraphStores, settler: Settler, auditor: Auditor, scope: Scope) -> Pause:

@@ -16,7 +16,7 @@ from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.slot import Slot
 from region_scheduler.domain.task import Task
 from region_scheduler.domain.transitions import LOCK_LOST, Stamp, claim, requeue
-from region_scheduler.errors import LostRace
+from region_scheduler.errors import LostRace, Unavailable
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.backlog import Backlog, BacklogRow, Metadata
 from region_scheduler.ports.queue import AttemptMessage, TaskQueue
@@ -30,6 +30,7 @@ from region_scheduler.resources.assign import (
 )
 from region_scheduler.resources.conflicts import lost_assignment, lost_claim, record
 from region_scheduler.scheduling.batcher import Batcher
+from region_scheduler.scheduling.memory import Acknowledged, proof_of_age
 from region_scheduler.scheduling.ownership import Owner
 from region_scheduler.scheduling.promote import NO_ROOM, Queued, Room, idle
 from region_scheduler.scheduling.settings import SchedulerSettings
@@ -93,6 +94,7 @@ class Scheduler:
         self._chance = chance
         self._owner = Owner(settings.ownership, keeper.instance.id, graph, backlog)
         self._batcher = Batcher(settings, graph, backlog, metadata, timings, clock)
+        self._acknowledged = Acknowledged()
         self._calendars: Sequence[Calendar] = ()
         self._outlook = outlook((), clock.now())
 
@@ -105,16 +107,22 @@ class Scheduler:
 
         Raises:
             Unavailable, OutcomeUnknown: Claims made in this tick come back by time-out.
+            Fenced: The store was set back; this process must end.
         """
         slow = self._timings.reconcile_every_s
         if not self._keeper.may_act():
             return Promoted(slow)
+        beat = self._keeper.instance.beat
         standing = self._graph.regions.standing(self._settings.region, self._batcher.tenants())
         region = standing.region
         if region is None or region.status is not RegionStatus.ACTIVE:
             return Promoted(slow)
+        if not self._is_current(standing, beat):
+            return Promoted(slow)
         closed = self._closed(standing)
         if closed.why([EVERYTHING, Scope(ScopeKind.REGION, region.id)]):
+            # If that is because the store was set back, a person decides from when it is believed.
+            self._acknowledged.forget()
             return Promoted(slow)
         if not self._owner.may_promote(region):
             return Promoted(slow)
@@ -144,6 +152,14 @@ class Scheduler:
             unused,
         )
 
+    def _is_current(self, standing: Standing, beat: int) -> bool:
+        """Say whether it shows our lease, and at least the beat acknowledged before it was asked.
+
+        Else a deposed leader has answered, or the store was set back: our next renewal tells.
+        """
+        me = self._keeper.instance.id
+        return any(one.id == me and one.beat >= beat for one in standing.members)
+
     def _queues(self, dispatched: Sequence[Task]) -> Mapping[str, Queued]:
         put = Counter(task.spec.pool for task in dispatched)
         seen = self._batcher.queues
@@ -162,6 +178,7 @@ class Scheduler:
         """Claim each row's task; return those won, those lost to others, and the rows to drop."""
         me, region, at = self._keeper.instance.id, self._settings.region, self._clock.now()
         known = self._batcher.ready([row.task for row in rows])
+        self._require_current(known)
         changes = [
             Change(
                 task.id,
@@ -177,7 +194,26 @@ class Scheduler:
         spent = [(row.task, row.seq) for row in rows if row.task not in unknown]
         losers = [o.value for o in outcomes if isinstance(o.error, LostRace) and o.value]
         won = [o.value for o in outcomes if o.is_ours and o.value is not None]
+        self._acknowledged.note(won)
         return won, losers, spent
+
+    def _require_current(self, tasks: Sequence[Task]) -> None:
+        """Go on if none of `tasks` shows less than we have written.
+
+        Raises:
+            Fenced: The store was set back; nothing is claimed any more.
+            Unavailable, OutcomeUnknown: It looks like it; nothing was claimed.
+        """
+        older = [task for task in tasks if task.seq < self._acknowledged.seq(task.id)]
+        if not older:
+            return
+        seen, known = older[0], self._acknowledged.seq(older[0].id)
+        (outcome,) = commit(
+            self._graph.tasks, [Change(seen.id, partial(proof_of_age, known=known), known=seen)]
+        )
+        if outcome.fate is Fate.COMMITTED:
+            self._keeper.set_back(f"task {seen.id} was at write {known}, and is at {seen.seq}")
+        raise Unavailable(dependency="graph store", detail="an old leader answered")
 
     def _record(self, losers: Sequence[Task], lost: Sequence[Assignment]) -> None:
         """Write down what others won; a slot that did not answer was won by nobody."""
@@ -235,7 +271,9 @@ class Scheduler:
             for task, reason in tasks
         ]
         outcomes = commit(self._graph.tasks, changes)
-        return [o.value for o in outcomes if o.is_ours and o.value is not None]
+        returned = [o.value for o in outcomes if o.is_ours and o.value is not None]
+        self._acknowledged.note(returned)
+        return returned
 
     def _next_wait(self) -> float:
         most = min(self._timings.reconcile_every_s, self._batcher.wait_s)

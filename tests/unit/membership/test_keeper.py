@@ -52,9 +52,16 @@ class Slow:
 class Told:
     deadlines: list[float] = field(default_factory=list)
     fenced: int = 0
+    set_back: list[str] = field(default_factory=list)
+    is_deaf: bool = False
 
     def on_fenced(self) -> None:
         self.fenced += 1
+
+    def on_set_back(self, reason: str) -> None:
+        if self.is_deaf:
+            raise Unavailable(dependency="store", detail="down")
+        self.set_back.append(reason)
 
 
 @pytest.fixture
@@ -80,7 +87,16 @@ def a_keeper(
     told: Told,
     receipts: Callable[[], tuple[ReceiptId, ...]] = tuple,
 ) -> LeaseKeeper:
-    return LeaseKeeper(store, ME, T, clock, receipts, told.deadlines.append, told.on_fenced)
+    return LeaseKeeper(
+        store,
+        ME,
+        T,
+        clock,
+        receipts,
+        told.deadlines.append,
+        told.on_fenced,
+        told.on_set_back,
+    )
 
 
 def fence(graph: GraphStores) -> None:
@@ -194,32 +210,66 @@ def test_a_fenced_lease_is_over_at_once_and_says_so_once(
     assert told.fenced == 1
 
 
-class Empty:
-    """An instance store that was restored from before this process began."""
+def test_a_lease_that_vanished_is_over_and_the_store_was_set_back(
+    keeper: LeaseKeeper, graph: GraphStores, told: Told
+) -> None:
+    """It was restored from before this process began."""
+    graph.instances.remove([standing(graph)])
 
-    def __init__(self, inner: InstanceStore) -> None:
-        self._inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def write(self, changes: Any) -> Any:
-        return [Written(WriteResult.MISSING)] * len(changes)
-
-    def read(self, ids: Any) -> Any:
-        return [None] * len(ids)
-
-
-def test_a_lease_that_vanished_is_over(graph: GraphStores, clock: VirtualClock, told: Told) -> None:
-    keeper = a_keeper(Empty(graph.instances), clock, told)
-    keeper.register()
-
-    with pytest.raises(Fenced):
+    with pytest.raises(Fenced, match="set back"):
         keeper.renew()
 
     assert not keeper.may_act()
-    assert told.fenced == 1
+    assert (told.fenced, told.set_back) == (1, [f"the lease {ME.id} was at beat 0, and is gone"])
+    assert standing(graph).fenced is not None
     keeper.surrender()
+
+
+def test_a_lease_that_vanished_long_ago_says_nothing_of_the_store(
+    keeper: LeaseKeeper, graph: GraphStores, clock: VirtualClock, told: Told
+) -> None:
+    clock.advance(T.ttl_s)
+    graph.instances.remove([standing(graph)])
+
+    with pytest.raises(Fenced, match="no lease at all"):
+        keeper.renew()
+
+    assert (told.fenced, told.set_back) == (1, [])
+
+
+def older(graph: GraphStores, keeper: LeaseKeeper) -> None:
+    """Set the lease's document back by a beat, as a restored store shows it."""
+    graph.instances.write([(standing(graph), replace(keeper.instance, beat=0))])
+
+
+def test_a_store_that_shows_an_older_beat_was_set_back(
+    keeper: LeaseKeeper, store: Slow, graph: GraphStores, told: Told
+) -> None:
+    keeper.renew()
+    older(graph, keeper)
+    store.losses = 1
+
+    with pytest.raises(Fenced, match="set back"):
+        keeper.renew()
+
+    assert told.set_back == [f"the lease {ME.id} was at beat 1, and is at 0"]
+    assert not keeper.may_act()
+
+
+def test_who_could_not_tell_that_the_store_was_set_back_tells_it_again(
+    keeper: LeaseKeeper, graph: GraphStores, told: Told
+) -> None:
+    keeper.renew()
+    older(graph, keeper)
+    told.is_deaf = True
+    with pytest.raises(Unavailable):
+        keeper.renew()
+    told.is_deaf = False
+
+    with pytest.raises(Fenced, match="set back"):
+        keeper.renew()
+
+    assert len(told.set_back) == 1
 
 
 def test_a_surrender_is_seen_at_once(keeper: LeaseKeeper, graph: GraphStores) -> None:
