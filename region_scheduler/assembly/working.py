@@ -100,16 +100,13 @@ def run_worker_process(settings: Settings) -> int:
         closing.callback(shutil.rmtree, places.own, ignore_errors=True)
         graph = open_graph(settings, closing, _PATIENCE_S)
         receipts = Receipts(places.receipts)
-        keeper = LeaseKeeper(
-            graph.instances,
-            instance,
-            settings.lease,
-            clock,
+        told = (
             receipts.live,
             lease.extend,
             on_fenced,
             partial(_set_back, graph, clock, instance.id),
         )
+        keeper = LeaseKeeper(graph.instances, instance, settings.lease, clock, *told)
         progress = _Progress(settings, places)
         closing.callback(progress.ready.unlink, missing_ok=True)
         membership = Membership(keeper, progress.is_stuck)
