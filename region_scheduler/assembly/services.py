@@ -23,6 +23,7 @@ from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.schedules import plan_of_schedule
 from region_scheduler.ports.backlog import Backlog, Metadata
+from region_scheduler.ports.history import History
 from region_scheduler.ports.leftovers import Leftovers
 from region_scheduler.ports.queue import TaskQueue, WakeUps
 from region_scheduler.ports.records import (
@@ -77,6 +78,7 @@ class Stores:
     durations: DurationStore
     leftovers: Leftovers
     audit: AuditStore
+    history: History
 
     @classmethod
     def of(cls, graph: GraphStores, hook: Hook | None = None) -> Stores:

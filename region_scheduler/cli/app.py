@@ -27,6 +27,7 @@ from region_scheduler.cli import (
     submit,
     tasks,
     tenants,
+    verifying,
     zones,
 )
 from region_scheduler.cli.edge import guarded
@@ -75,6 +76,7 @@ def build() -> typer.Typer:
         pausing.unpause,
         pausing.step,
         inspect.doctor,
+        verifying.verify,
         stores.rebuild_backlog,
         collecting.gc,
     ):

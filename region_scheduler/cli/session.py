@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from region_scheduler.assembly.operator import Operator
     from region_scheduler.config.load import Values
     from region_scheduler.config.settings import Settings
+    from region_scheduler.local.stack import Stack
 
 
 @contextmanager
@@ -103,21 +104,44 @@ def flags_for(state_dir: Path | None, region: str | None, more: Values | None = 
 
     typed = {**(more or {}), "region": region}
     settings = load(typed).settings
-    from region_scheduler.local.stack import load_stack, store_of
-
-    directory = (state_dir or Path(settings.paths.state_dir)).absolute()
-    stack = load_stack(directory)
-    store = store_of(settings.arango)
-    if store and state_dir is None and (stack is None or stack.store != store):
+    stack, is_used = _stack_of(state_dir, settings)
+    if not is_used:
         return typed
     if stack is None:
         way_out = f"start one with `{Hints(state_dir).command('up')}`, or set arango.url"
+        directory = _directory(state_dir, settings)
         raise Misconfigured(problems=[f"there is no stack in {directory}: {way_out}"])
     name = settings.region or next(iter(stack.regions))
     if name not in stack.regions:
-        expected = f"the stack in {directory} has {', '.join(stack.regions)}"
+        expected = f"the stack in {stack.state_dir} has {', '.join(stack.regions)}"
         raise InvalidInput(field="--region", value=name, expected=expected)
     return _merged(stack.settings(name), {**typed, "region": name})
+
+
+def used_stack(state_dir: Path | None) -> Stack | None:
+    """Return the local stack that a command with these options acts on; None if on another store.
+
+    Raises:
+        Misconfigured: The state directory is damaged.
+    """
+    from region_scheduler.config.load import load
+
+    stack, is_used = _stack_of(state_dir, load().settings)
+    return stack if is_used else None
+
+
+def _stack_of(state_dir: Path | None, settings: Settings) -> tuple[Stack | None, bool]:
+    """Return the stack that the directory keeps, if any, and whether the settings lead to it."""
+    from region_scheduler.local.stack import load_stack, store_of
+
+    stack = load_stack(_directory(state_dir, settings))
+    store = store_of(settings.arango)
+    is_elsewhere = store and state_dir is None and (stack is None or stack.store != store)
+    return stack, not is_elsewhere
+
+
+def _directory(state_dir: Path | None, settings: Settings) -> Path:
+    return (state_dir or Path(settings.paths.state_dir)).absolute()
 
 
 def _merged(below: Values, above: Values) -> dict[str, Any]:

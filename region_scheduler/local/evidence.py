@@ -4,17 +4,52 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from region_scheduler.assembly.operator import Operator
 from region_scheduler.assembly.working import REFUSED, STEPS_LOG
 from region_scheduler.domain.ids import digest_of
 from region_scheduler.local.stack import Stack
+from region_scheduler.scheduling.reconcile import FOREIGN_EVERY
+from region_scheduler.verify.verifier import Source
 from region_scheduler.worker import steplog
 from region_scheduler.worker.processes import started_at
 from region_scheduler.worker.runners.terraform_workspace import Workspace, terraform_states
 from region_scheduler.worker.steplog import StepRecord
+
+
+def source_of(
+    operator: Operator, stack: Stack | None, say: Callable[[str], None] = lambda _: None
+) -> Source:
+    """Return what `verify` can look at: the graph store, and the steps logs on this machine.
+
+    Args:
+        operator: Whose settings name the store.
+        stack: The local stack that it belongs to; with another store this machine's own log counts.
+        say: Told in one line what is waited for.
+    """
+    lease = operator.settings.lease
+    wait_s = lease.left_over_within_s(FOREIGN_EVERY) + lease.lease_s
+
+    def wait() -> None:
+        say(f"something may be on its way still: looking again in {wait_s:.0f} s")
+        operator.clock.pause(wait_s)
+
+    records = step_records(stack) if stack is not None else _own_records(operator)
+    return Source(
+        history=operator.graph.history,
+        steps=records,
+        alive=living(records or ()),
+        wait=wait,
+    )
+
+
+def _own_records(operator: Operator) -> Sequence[StepRecord] | None:
+    """Return what the step processes of this machine wrote; None if none ever did."""
+    path = Path(operator.settings.paths.log_dir) / STEPS_LOG
+    return steplog.read([path]) if path.exists() else None
 
 
 def step_records(stack: Stack) -> list[StepRecord]:

@@ -26,6 +26,7 @@ from region_scheduler.domain.task import SCHEMA, Json
 from region_scheduler.domain.tenant import Quota, Tenant
 from region_scheduler.ports.consistency import Deciding, Suggesting
 from region_scheduler.ports.documents import Documents
+from region_scheduler.ports.history import History
 from region_scheduler.ports.leftovers import Leftovers
 from region_scheduler.ports.standing import Standing
 from region_scheduler.ports.tasks import TaskStore
@@ -387,4 +388,9 @@ class GraphStores(Protocol):
     @property
     def audit(self) -> AuditStore:
         """What people did."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """All of it, to be held against the promises."""
         ...

@@ -171,7 +171,7 @@ class World:
         self.store_ahead_s = 0.0
         self.chance = SeededChance(seed)
         self.timings = timings
-        self.log = EffectLog()
+        self.log = EffectLog(self.clock.monotonic)
         self.woken: set[str] = set()
         self.is_waking = True
         self.lost: set[str] = set()

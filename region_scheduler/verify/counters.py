@@ -120,7 +120,7 @@ def count(
     """
     runs = executions(facts, alive)
     by_id = {task.id: task for task in tasks}
-    mine = [run for run in runs if run.task in by_id and _is_current(run, by_id[run.task])]
+    mine = [run for run in runs if run.task in by_id and is_current(run, by_id[run.task])]
     return Counters(
         misrouted=len(misrouted(mine, by_id)),
         order_violations=len(order_violations(mine, by_id, before)),
@@ -131,7 +131,7 @@ def count(
     )
 
 
-def _is_current(run: Execution, task: Task) -> bool:
+def is_current(run: Execution, task: Task) -> bool:
     """Say whether an execution belongs to the submission that the task's history tells of."""
     if not task.history or task.history[0].kind is not EventKind.CLEARED:
         return True
@@ -185,7 +185,6 @@ def capacity_overruns(
         tasks: Whose locks say what each holds.
         capacities: Units of each resource; where one is not named, the most that a task says.
     """
-    found: list[Execution] = []
     by_resource: dict[str, list[tuple[Execution, int]]] = defaultdict(list)
     total: dict[str, int] = {}
     for run in runs:
@@ -194,13 +193,32 @@ def capacity_overruns(
             by_resource[name].append((run, units))
         for need in spec.locks:
             total[need.resource] = max(need.capacity, total.get(need.resource, 0))
-    for name, takers in by_resource.items():
-        under_way: list[tuple[Execution, int]] = []
-        for run, units in sorted(takers, key=lambda taker: taker[0].started_at):
-            under_way = [one for one in under_way if one[0].ended_at > run.started_at]
-            under_way.append((run, units))
-            if sum(held for _, held in under_way) > capacities.get(name, total[name]):
-                found.append(run)
+    return [
+        holders[-1]
+        for name, takers in by_resource.items()
+        for holders in overruns(takers, capacities.get(name, total[name]))
+    ]
+
+
+def overruns(takers: Iterable[tuple[Execution, int]], capacity: int) -> list[list[Execution]]:
+    """Return for each execution that found too little of a resource left all that held it then.
+
+    Args:
+        takers: Executions with the units that each holds; one that ends at the instant at which
+            another begins makes room for it. Those of one task hold the same units.
+        capacity: Units of the resource.
+
+    Returns:
+        Each with the execution that began last at its end.
+    """
+    found: list[list[Execution]] = []
+    under_way: list[tuple[Execution, int]] = []
+    for run, units in sorted(takers, key=lambda taker: taker[0].started_at):
+        under_way = [one for one in under_way if one[0].ended_at > run.started_at]
+        under_way.append((run, units))
+        by_task = {holder.task: held for holder, held in under_way}
+        if sum(by_task.values()) > capacity:
+            found.append([holder for holder, _ in under_way])
     return found
 
 
@@ -269,6 +287,11 @@ def _region_of(task: Task, receipt_id: ReceiptId) -> str:
     return entry.region if entry is not None else task.region
 
 
+def accepted_receipts(task: Task) -> frozenset[ReceiptId]:
+    """Return the receipts of the attempts that completed a task in its present submission."""
+    return frozenset(entry.receipt_id for entry in _completions(task))
+
+
 def _completions(task: Task) -> list[HistoryEntry]:
     return [
         entry
@@ -278,7 +301,7 @@ def _completions(task: Task) -> list[HistoryEntry]:
 
 
 def _ran_again(task: Task, runs: Sequence[Execution]) -> bool:
-    accepted = {entry.receipt_id for entry in _completions(task)}
+    accepted = accepted_receipts(task)
     ends = [run.ended_at for run in runs if run.receipt_id in accepted]
     return any(
         run.started_at > min(ends) for run in runs if ends and run.receipt_id not in accepted
@@ -287,9 +310,7 @@ def _ran_again(task: Task, runs: Sequence[Execution]) -> bool:
 
 def _accepted_ends(runs: Iterable[Execution], tasks: Mapping[TaskId, Task]) -> dict[TaskId, float]:
     """Return when the execution ended that each completed task was completed by."""
-    accepted = {
-        (task.id, entry.receipt_id) for task in tasks.values() for entry in _completions(task)
-    }
+    accepted = {(id_, receipt) for id_, t in tasks.items() for receipt in accepted_receipts(t)}
     return {run.task: run.ended_at for run in runs if (run.task, run.receipt_id) in accepted}
 
 

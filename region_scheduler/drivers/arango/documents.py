@@ -51,6 +51,10 @@ class ArangoDocuments(Generic[D]):
             found += [_present(answer) for answer in reading(partial(self._read, keys))]
         return found
 
+    def present(self, ids: Sequence[str]) -> list[D]:
+        """Return those of the documents at the leader that there are and that this code knows."""
+        return self._codec.all_decoded(found for found in self.answers(ids) if found is not None)
+
     def insert(self, values: Sequence[D]) -> list[Written[D]]:
         """Insert each value under its id; `CONFLICT` if the id is taken, never overwritten."""
         answers = sent_in_parts(

@@ -13,6 +13,7 @@ from arango.http import HTTPClient
 
 from region_scheduler.drivers.arango.codec import from_json, to_json
 from region_scheduler.drivers.arango.errors import DEPENDENCY, LOST, NotSent
+from region_scheduler.drivers.arango.history import ArangoHistory
 from region_scheduler.drivers.arango.http_client import (
     Coordinators,
     KeepAliveHTTPClient,
@@ -40,6 +41,7 @@ from region_scheduler.drivers.arango.records import (
 from region_scheduler.drivers.arango.schema import Replication, prepare
 from region_scheduler.drivers.arango.tasks import ArangoTasks
 from region_scheduler.errors import Misconfigured, Unavailable
+from region_scheduler.ports.history import Kind
 
 _DATABASE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -113,6 +115,8 @@ class ArangoGraph:
         self.durations = ArangoDurations(db, queries)
         self.leftovers = ArangoLeftovers(db, queries)
         self.audit = ArangoAudit(db, queries)
+        kinds = {kind: getattr(self, kind) for kind in Kind}
+        self.history = ArangoHistory(queries, self.tasks, kinds)
 
     @property
     def round_trips(self) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from region_scheduler.assembly.working import STEPS_LOG
 from region_scheduler.domain.states import TaskState
 from region_scheduler.local.evidence import states
 from tests.integration.local.running import (
@@ -181,6 +182,7 @@ def test_a_run_ends_done_and_each_task_once_though_a_part_is_killed(
     ]
     assert all_done_once(running.tasks(run))
     assert running.counters(run).total == SOUND
+    assert running.json("verify", "--run", run)["violations"] == SOUND
 
 
 @pytest.mark.parametrize(
@@ -277,6 +279,31 @@ BAD = [
     (["submit", "no-such-zone"], 4, "no-such-zone"),
     (["runs", "show", "no-such-run"], 4, "no-such-run"),
 ]
+
+
+def test_every_promise_was_kept_and_a_step_that_nobody_started_is_found(
+    running: RunningStack, tmp_path: Path
+) -> None:
+    graph = write_graph(tmp_path / "two.json", ["first", "then"], [["first", "then"]], 0)
+    run = running.json("submit", "--graph", str(graph), "--simulate", "--wait")["items"][0]["run"]
+    kept = running.json("verify")
+    assert (kept["ok"], kept["violations"]) == (True, SOUND)
+    assert kept["looked_at"]["tasks"] >= 2
+
+    logs = running.stack().settings("eu-west")["paths"]["log_dir"]
+    log = Path(logs) / STEPS_LOG
+    before = log.read_bytes()
+    planted = json.loads(before.splitlines()[-1]) | {"receipt_id": "nobody-s"}
+    log.write_bytes(before + json.dumps(planted).encode() + b"\n")
+    broken = running.json("verify", code=1)
+    log.write_bytes(before)
+
+    assert broken["violations"] == 1
+    found = {one["id"]: one["findings"] for one in broken["items"] if one["count"]}
+    assert list(found) == ["I1"]
+    assert "receipt nobody-s" in found["I1"][0]["evidence"][0]
+    assert running.json("verify", "--run", run)["looked_at"]["runs"] == 1
+    running.json("verify", "--run", "no-such-run", code=4)
 
 
 def test_bad_input_is_one_line_and_writes_nothing(running: RunningStack, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from region_scheduler.drivers.celery.message import decode
 from region_scheduler.errors import RegionSchedulerError, Unavailable
 from region_scheduler.ports.queue import queue_name
 from region_scheduler.resources.sweep import Swept
+from region_scheduler.runtime.system import SystemClock
 from region_scheduler.scheduling.reconcile import Reconciled
 from region_scheduler.scheduling.scheduler import Promoted
 from region_scheduler.simulation.steps import EffectLog
@@ -76,7 +77,7 @@ class Trial:
     place: Place
     name: str
     closing: ExitStack
-    log: EffectLog = field(default_factory=EffectLog)
+    log: EffectLog = field(default_factory=partial(EffectLog, SystemClock().monotonic))
     memberships: list[Membership] = field(default_factory=list)
     second: Services | None = None
     began_at: float = 0.0
