@@ -20,6 +20,7 @@ from region_scheduler.local.demo.work import Submitted, bound_steps, long_steps,
 from region_scheduler.local.evidence import late_completions, step_records
 from region_scheduler.local.links import Links
 from region_scheduler.local.up import LocalStack
+from region_scheduler.ports.tasks import Unheld
 from region_scheduler.worker.steplog import StepEvent
 
 _LOOK_S: Final = 0.1
@@ -36,8 +37,7 @@ class Lost:
 
     Attributes:
         detected_s: It was given up.
-        recovered_s: All that had been claimed or running there, and may run elsewhere, was begun
-            again elsewhere.
+        recovered_s: Nothing was left there that may run elsewhere, and its long steps did so.
         waited: Tasks that no other region may take.
         since: When it was killed, by the wall clock.
         until: When it took work again.
@@ -140,28 +140,24 @@ class Drill:
 
     def _lose(self, region: str) -> None:
         """Kill a region, and bring it back when its work goes on elsewhere."""
-        self._run(bound_steps("lost", self._from(region), _STEPS, self._step_s))
+        ids = self._run(bound_steps("lost", self._from(region), _STEPS, self._step_s))
         self._say(f"{region} is lost: all its processes are killed")
         since, at = self._clock.now(), self._clock.monotonic()
         self._local.kill(region)
         try:
             self._until("its processes are dead", lambda: not self._local.lives(region))
-            held = [
-                task.id
-                for task in self._operator.graph.tasks.held(region)
-                if set(task.spec.allowed_regions) != {region}
-            ]
             self._until(f"{region} is given up", lambda: self._is(region, RegionStatus.DOWN))
             detected_s = self._clock.monotonic() - at
             self._say(f"{region} is given up after {detected_s:.1f} s")
-            self._until("its work goes on elsewhere", lambda: self._go_on(held, region))
+            self._until("what may leave it has left", lambda: self._is_empty(region))
+            self._until("its steps go on elsewhere", lambda: self._go_on(ids, region))
             recovered_s = self._clock.monotonic() - at
-            waited = self._bound_to(region)
+            waited = self._left_in(region).stuck
         finally:
             self._local.bring_back(region)
         self._say(
-            f"all {len(held)} that it held go on elsewhere after {recovered_s:.1f} s, {waited} may"
-            f" run nowhere else and wait; {region} is started again"
+            f"its work goes on elsewhere after {recovered_s:.1f} s, {waited} tasks may run nowhere"
+            f" else and wait; {region} is started again"
         )
         self._until(f"{region} takes work again", lambda: self._is(region, RegionStatus.ACTIVE))
         self._seen.lost = Lost(
@@ -240,11 +236,14 @@ class Drill:
         (found,) = self._operator.graph.regions.read([region])
         return found is not None and found.status is status
 
-    def _bound_to(self, region: str) -> int:
-        """Count what is in a region and may run in no other."""
+    def _is_empty(self, region: str) -> bool:
+        """Say whether nothing is held in a region, and nothing is left that may run in another."""
+        return not self._operator.graph.tasks.held(region) and not self._left_in(region).tasks
+
+    def _left_in(self, region: str) -> Unheld:
         graph = self._operator.graph
         there = sites(graph.regions.all(), graph.instances.unfenced(), {})
-        return graph.tasks.unheld(region, [one for one in there if one.region != region], 1).stuck
+        return graph.tasks.unheld(region, [one for one in there if one.region != region], 1)
 
     def _until(self, what: str, holds: Callable[[], bool]) -> None:
         """Look until it holds; a store that does not answer is asked again.

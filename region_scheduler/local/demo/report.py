@@ -139,7 +139,7 @@ def report_lines(found: dict[str, Json]) -> Iterator[str]:
     )
     if lost := found["failover"]:
         yield (
-            f"{lost['region']} was killed: given up after {lost['detected_s']:g} s, all its work"
+            f"{lost['region']} was killed: given up after {lost['detected_s']:g} s, its work"
             f" went on elsewhere after {lost['recovered_s']:g} s; {lost['moved']} tasks moved,"
             f" {lost['waited']} waited for it"
         )

@@ -29,7 +29,7 @@ TIME_SCALE: Final = 1 / 600
 _CONTENDERS: Final = 90
 _LOCKS: Final = 3
 _CONTENDER_S: Final = 0.1
-_URGENT: Final = 100
+_SOON, _URGENT = 1, 100
 _SLEEP: Final = "import sys, time; time.sleep(float(sys.argv[1]))"
 
 Submitted = tuple[Run, Plan]
@@ -156,6 +156,7 @@ def _contention(regions: Sequence[str]) -> Plan:
             is_pinned=True,
             # Neither the region nor the lock follows from the other.
             locks=(locks[n // len(regions) % _LOCKS],),
+            priority=_SOON,
         )
         for n in range(_CONTENDERS)
     ]
