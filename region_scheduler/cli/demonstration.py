@@ -93,7 +93,7 @@ def _run(output: Output, directory: Path, *, is_quiet: bool) -> bool:
                 _watch(operator, submitted, answers, output)
             timing = Timing(began_at=began_at, up_at=up_at, ended_at=clock.monotonic())
             memory_mib = sum(line.memory.pss for line in local.lines())
-            found = report(operator, local.stack, submitted, seen, timing, terraform)
+            found = report(operator, local.stack, submitted, seen, timing, terraform, output.note)
             found |= {"answered": answers.count, "memory_mib": round(memory_mib)}
     finally:
         local.stop()

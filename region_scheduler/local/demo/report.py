@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from region_scheduler.assembly.operator import Operator
@@ -12,14 +12,23 @@ from region_scheduler.domain.states import SATISFYING, RunState
 from region_scheduler.domain.task import EventKind, Json, Task
 from region_scheduler.local.demo.drill import CutOff, Lost, Seen
 from region_scheduler.local.demo.work import Submitted
-from region_scheduler.local.evidence import late_completions, living, states, step_records
+from region_scheduler.local.evidence import (
+    late_completions,
+    living,
+    source_of,
+    states,
+    step_records,
+)
 from region_scheduler.local.stack import Stack
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.verify.counters import Counters, count
+from region_scheduler.verify.report import Status
 from region_scheduler.verify.terraform import applied
+from region_scheduler.verify.verifier import verify
 from region_scheduler.worker.processes import started_at
 
 _CONFLICTS_MAX = 100_000
+_COUNTERS = [field.name for field in fields(Counters)]
 _EVERY_CLAIM = 2  # a token rises with a claim, and again when its holder is left
 
 
@@ -39,6 +48,7 @@ def report(
     seen: Seen | None,
     timing: Timing,
     terraform: str,
+    say: Callable[[str], None],
 ) -> dict[str, Json]:
     """Return the demo's result; what it says of order and routing was not computed by a scheduler.
 
@@ -49,6 +59,7 @@ def report(
         seen: What went wrong meanwhile; None if nothing was to.
         timing: When.
         terraform: What its steps were run with.
+        say: Told what is wrong with a promise that was broken, line by line.
 
     Raises:
         Unavailable: The graph store does not answer.
@@ -59,6 +70,11 @@ def report(
     before = predecessors(submitted)
     facts = step_records(stack)
     counters = count(facts, tasks, before, living(facts))
+    verified = verify(source_of(operator, stack, say))
+    for verdict in verified.verdicts:
+        if verdict.status is Status.BROKEN:
+            for line in verdict.lines():
+                say(line)
     first_end = min((fact.boot for fact in facts if fact.event == "end"), default=timing.ended_at)
     conflicts = Counter(conflict.kind for conflict in graph.conflicts.recent(_CONFLICTS_MAX))
     found: dict[str, Json] = {
@@ -77,9 +93,9 @@ def report(
         "fenced_writes": late_completions(stack),
         "failover": _failover(seen.lost, tasks) if seen and seen.lost else None,
         "cut_off": _cut_off(seen.cut_off) if seen and seen.cut_off else None,
-        "invariants": {"checked": len(fields(Counters)), "violations": counters.total},
+        "invariants": {"checked": verified.checked, "violations": verified.violations},
         "workers": {name: _living_workers(graph, name) for name in stack.regions},
-        **{field.name: getattr(counters, field.name) for field in fields(Counters)},
+        **{name: getattr(counters, name) for name in _COUNTERS},
         "first_step_s": round(first_end - timing.up_at, 1),
         "seconds_to_up": round(timing.up_at - timing.began_at, 1),
         "seconds": round(timing.ended_at - timing.began_at, 1),
@@ -202,6 +218,9 @@ def _unmet(found: dict[str, Json], *, is_done: bool) -> Iterator[str]:
         yield f"every task is done: {found['done']} of {found['tasks']} are"
     if violations := found["invariants"]["violations"]:
         yield f"no invariant is violated: {violations} violations"
+    for name in _COUNTERS:
+        if found[name]:
+            yield f"by the steps' own log nothing is wrong: {found[name]} {name.replace('_', ' ')}"
     for what in ("assignments", "requeued"):
         if not found["conflicts"][what]:
             yield f"contention is seen: 0 {what}"

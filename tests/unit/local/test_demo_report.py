@@ -49,6 +49,8 @@ def test_nothing_is_missing_where_all_was_seen() -> None:
             "contention is seen: 0 assignments",
         ),
         ({"conflicts": FOUND["conflicts"] | {"requeued": 0}}, "contention is seen: 0 requeued"),
+        ({"overlaps": 2}, "by the steps' own log nothing is wrong: 2 overlaps"),
+        ({"done_twice": 1}, "by the steps' own log nothing is wrong: 1 done twice"),
         ({"fenced_writes": 0}, "a late write is refused: none was"),
         ({"failover": FOUND["failover"] | {"moved": 0}}, "tasks of a have moved: 0 have"),
         ({"failover": FOUND["failover"] | {"waited": 0}}, "tasks of a have waited: 0 have"),
