@@ -214,6 +214,29 @@ class Unavailable(RegionSchedulerError):
 
 
 @dataclass(eq=False, kw_only=True)
+class NotYet(RegionSchedulerError):
+    """What the caller has seen elsewhere is not to be seen here yet; ask again.
+
+    Attributes:
+        age_s: How old the view is that could be shown, seconds.
+    """
+
+    code: ClassVar[str] = "not_yet"
+    exit_code: ClassVar[int] = 75
+    is_retryable: ClassVar[bool] = True
+    thing: str
+    seen: str
+    age_s: float
+
+    def __str__(self) -> str:
+        """Say what is awaited, and how far behind this view is."""
+        return (
+            f"{self.thing} at version {self.seen} is not to be seen here yet: the view is"
+            f" {self.age_s:.1f} s old and its leader does not answer; ask again"
+        )
+
+
+@dataclass(eq=False, kw_only=True)
 class OutcomeUnknown(RegionSchedulerError):
     """The answer was lost: perhaps done, perhaps not. Only the same write, same id, may follow."""
 

@@ -11,6 +11,8 @@ from fastapi.params import Depends
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from region_scheduler.api.reading import read_routes
+from region_scheduler.operations.views import Views
 from region_scheduler.runtime.signing import SIGNATURE_HEADER, WAKE, WAKE_PATH, is_signed
 
 _BODY_BYTES_MAX = 4096
@@ -23,6 +25,9 @@ class Health:
     Attributes:
         is_ok: Whether the process may act: its lease covers this moment.
         lease_left_s: Seconds until its deadline, negative once it has passed.
+        replica_age_s: How old the local follower's view of the graph store is at most; None if
+            nobody looks.
+        is_replica_stale: It is older than allowed, and not read from.
     """
 
     is_ok: bool
@@ -30,6 +35,8 @@ class Health:
     instance: str
     roles: tuple[str, ...]
     lease_left_s: float
+    replica_age_s: float | None = None
+    is_replica_stale: bool = False
 
 
 class WakeUp(BaseModel):
@@ -40,7 +47,11 @@ class WakeUp(BaseModel):
 
 
 def build_api(
-    region: str, key: bytes, health: Callable[[], Health], on_wake: Callable[[], None]
+    region: str,
+    key: bytes,
+    health: Callable[[], Health],
+    on_wake: Callable[[], None],
+    views: Views | None = None,
 ) -> FastAPI:
     """Return the application of one serving process.
 
@@ -49,19 +60,26 @@ def build_api(
         key: Signs wake-ups.
         health: Asked at every `/healthz`.
         on_wake: Told of every genuine wake-up; returns at once.
+        views: What the read routes show; without it there are none.
     """
     app = FastAPI(title="region-scheduler", docs_url=None, redoc_url=None, openapi_url=None)
+
+    if views is not None:
+        app.include_router(read_routes(key, views))
 
     @app.get("/healthz")
     def healthz() -> JSONResponse:
         found = health()
-        content = {
+        content: dict[str, Any] = {
             "status": "ok" if found.is_ok else "no lease",
             "region": found.region,
             "instance": found.instance,
             "roles": list(found.roles),
             "lease_left_s": round(found.lease_left_s, 3),
         }
+        if found.replica_age_s is not None:
+            content["replica"] = "replica stale" if found.is_replica_stale else "current"
+            content["replica_age_s"] = round(found.replica_age_s, 3)
         return JSONResponse(content, 200 if found.is_ok else 503)
 
     @app.post(WAKE_PATH)

@@ -9,6 +9,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 
 from region_scheduler.config.settings import Settings
 from region_scheduler.errors import Misconfigured, OutcomeUnknown, Unavailable
+from region_scheduler.ports.consistency import Reads
 from region_scheduler.ports.queue import WakeUps
 from region_scheduler.runtime.lanes import side_by_side
 from region_scheduler.runtime.system import SystemChance, SystemClock, UuidIds
@@ -40,13 +41,21 @@ def patiently(call: Callable[[], T], patience_s: float) -> T:
     return retrying(call)
 
 
-def open_graph(settings: Settings, closing: ExitStack, patience_s: float = 0.0) -> ArangoGraph:
+def open_graph(
+    settings: Settings,
+    closing: ExitStack,
+    patience_s: float = 0.0,
+    reads: Reads = Reads.AS_STATED,
+    answer_s: float = 10.0,
+) -> ArangoGraph:
     """Return the replicated graph store as reached from this process's region.
 
     Args:
         settings: Of this process.
         closing: Closes it.
         patience_s: How long to wait for a store that is not there yet, seconds.
+        reads: Where its reads go.
+        answer_s: Longest silence of the store within an answer, seconds.
 
     Raises:
         Misconfigured: No address is set, or the store refuses us.
@@ -62,8 +71,10 @@ def open_graph(settings: Settings, closing: ExitStack, patience_s: float = 0.0) 
         database=arango.database,
         user=arango.user,
         password=arango.password.get_secret_value(),
+        read_timeout_s=answer_s,
     )
     graph = patiently(lambda: open_graph(place), patience_s)
+    graph.read_all(reads)
     closing.callback(graph.close)
     return graph
 

@@ -15,6 +15,7 @@ from region_scheduler.domain.ids import ReceiptId
 from region_scheduler.domain.instance import Instance
 from region_scheduler.domain.lease import Instant, LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
+from region_scheduler.domain.region import REPLICA_AGE_MAX_S
 from region_scheduler.domain.retention import RETENTION, Retention
 from region_scheduler.domain.tenant import QUOTAS, Quota
 from region_scheduler.identity.quotas import Quotas
@@ -23,6 +24,7 @@ from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.schedules import plan_of_schedule
 from region_scheduler.ports.backlog import Backlog, Metadata
+from region_scheduler.ports.follower import Follower
 from region_scheduler.ports.history import History
 from region_scheduler.ports.leftovers import Leftovers
 from region_scheduler.ports.queue import TaskQueue, WakeUps
@@ -48,6 +50,7 @@ from region_scheduler.ports.tasks import TaskStore
 from region_scheduler.ports.time import Chance, Clock, Ids
 from region_scheduler.regions.failover import Failover
 from region_scheduler.regions.flow import Flow
+from region_scheduler.regions.replica import ReplicaWatch
 from region_scheduler.resources.sweep import ResourceManager
 from region_scheduler.scheduling.collector import Collector
 from region_scheduler.scheduling.learner import Learner
@@ -79,6 +82,7 @@ class Stores:
     leftovers: Leftovers
     audit: AuditStore
     history: History
+    follower: Follower
 
     @classmethod
     def of(cls, graph: GraphStores, hook: Hook | None = None) -> Stores:
@@ -136,6 +140,7 @@ class Services:
     collector: Collector
     learner: Learner
     flow: Flow
+    replica: ReplicaWatch
 
     def promote(self) -> Promoted:
         """Promote what can run now, and fetch more where slots are idle.
@@ -207,6 +212,7 @@ def region_services(
     *,
     retention: Retention = RETENTION,
     is_failover_automatic: bool = True,
+    replica_age_max_s: float = REPLICA_AGE_MAX_S,
 ) -> Services:
     """Return every role of one region on `ports`, under one lease."""
     graph, clock, region = ports.graph, ports.clock, settings.region
@@ -239,6 +245,7 @@ def region_services(
         timekeeper=Timekeeper(region, graph, submits, planner, keeper, timings, clock, ports.ids),
         flow=Flow(region, graph, ports.backlog, keeper.instance.id, timings.watch_every_s, clock),
         failover=Failover(region, is_failover_automatic, graph, keeper, settles, timings, clock),
+        replica=ReplicaWatch(graph, replica_age_max_s, clock),
         learner=Learner(region, graph, keeper, clock),
         collector=Collector(graph, retention, mends.forget, keeper, timings, clock),
     )

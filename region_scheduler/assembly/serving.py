@@ -12,7 +12,12 @@ import structlog
 
 from region_scheduler.admission.schedules import Timekeeper
 from region_scheduler.assembly.member import Membership, new_instance, tell_set_back
-from region_scheduler.assembly.production import open_broker, open_ports, patiently
+from region_scheduler.assembly.production import (
+    open_broker,
+    open_graph,
+    open_ports,
+    patiently,
+)
 from region_scheduler.assembly.services import Ports, Services, lease_keeper, region_services
 from region_scheduler.commit.create import create
 from region_scheduler.commit.gate import Change, commit_one
@@ -22,8 +27,11 @@ from region_scheduler.domain.region import Region
 from region_scheduler.domain.tenant import LEVELS
 from region_scheduler.errors import Fenced
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.operations.views import Views
+from region_scheduler.ports.consistency import Reads
 from region_scheduler.ports.time import Clock
 from region_scheduler.regions.failover import FailedOver, Failover
+from region_scheduler.regions.replica import ReplicaWatch
 from region_scheduler.resources.peers import ManagerSilent
 from region_scheduler.runtime.loop import Loop
 from region_scheduler.runtime.pulse import Pulse
@@ -37,6 +45,8 @@ log = structlog.get_logger()
 
 ROLES: Final = (Role.API, Role.SUBMITTER, Role.SCHEDULER, Role.RESOURCES, Role.CLUSTER_MANAGER)
 _PATIENCE_S: Final = 60.0
+_VIEW_S: Final = 3.0
+"""Who looks at a view waits no longer for a store."""
 _TICK_LEASES_MAX: Final = 3
 """A scheduler that does not come back from a tick for so many leases lets its region wait."""
 
@@ -48,12 +58,16 @@ class Serving:
     Attributes:
         parts: In starting order: the lease first.
         wake: Wakes the scheduler; returns at once, from any thread.
+        replica: Knows how old the local follower's view is.
+        views: What the API shows.
     """
 
     parts: Sequence[Part]
     keeper: LeaseKeeper
     clock: Clock
     wake: Callable[[], None]
+    replica: ReplicaWatch
+    views: Views
 
 
 def serve_region(
@@ -90,6 +104,7 @@ def serve_region(
         settings.limits,
         retention=settings.retention,
         is_failover_automatic=settings.failover.is_automatic,
+        replica_age_max_s=settings.scheduler.replica_age_max_s,
     )
     pulse = Pulse(_TICK_LEASES_MAX * settings.lease.lease_s)
 
@@ -111,7 +126,29 @@ def serve_region(
         *_slow_loops(services, settings, scheduler.wake),
         _listener(settings, wake),
     ]
-    return Serving(parts, keeper, ports.clock, wake)
+    views = _views(settings, closing, services.replica, ports.clock)
+    parts.append(_snapshot_loop(views, settings))
+    return Serving(parts, keeper, ports.clock, wake, services.replica, views)
+
+
+def _views(settings: Settings, closing: ExitStack, replica: ReplicaWatch, clock: Clock) -> Views:
+    """Return what the API reads by connections of its own: a hanging leader keeps no one waiting.
+
+    The stores were reached a moment ago; each is made ready at the leader once more.
+    """
+    opened = [
+        open_graph(settings, closing, _PATIENCE_S, reads, _VIEW_S)
+        for reads in (Reads.AT_FOLLOWER, Reads.AT_LEADER)
+    ]
+    return Views(opened[0], opened[1], lambda: replica.age, clock)
+
+
+def _snapshot_loop(views: Views, settings: Settings) -> Loop:
+    def keep() -> float:
+        views.keep()
+        return settings.lease.reconcile_every_s
+
+    return Loop("snapshot", keep)
 
 
 def _scheduling(settings: Settings) -> SchedulerSettings:
@@ -163,6 +200,7 @@ def _slow_loops(services: Services, settings: Settings, wake: Callable[[], None]
         Loop("cluster-manager", finish_admissions),
         _failover_loop(services.failover, watch_every_s),
         _collector_loop(services.collector),
+        _replica_loop(services.replica, settings),
         Loop("learner", learn),
     ]
 
@@ -198,6 +236,23 @@ def _collector_loop(collector: Collector) -> Loop:
         return seen.wait_s
 
     return Loop("collector", collect)
+
+
+def _replica_loop(replica: ReplicaWatch, settings: Settings) -> Loop:
+    every_s = min(settings.lease.watch_every_s, settings.scheduler.replica_age_max_s / 4)
+    was_stale = False
+
+    def look() -> float:
+        nonlocal was_stale
+        age = replica.tick()
+        if age.is_stale and not was_stale:
+            log.error("replica stale: nothing is read from it", age_s=round(age.seconds, 1))
+        elif was_stale and not age.is_stale:
+            log.info("replica current again")
+        was_stale = age.is_stale
+        return every_s
+
+    return Loop("replica", look)
 
 
 def _tell_silent(silent: Sequence[ManagerSilent]) -> None:

@@ -42,15 +42,19 @@ def run(flags: Values) -> int:
         keeper, clock = serving.keeper, serving.clock
 
         def health() -> Health:
+            replica = serving.replica.age
             return Health(
                 is_ok=keeper.may_act(),
                 region=settings.region,
                 instance=keeper.instance.id,
                 roles=tuple(role.value for role in ROLES),
                 lease_left_s=keeper.deadline - clock.monotonic(),
+                replica_age_s=replica.seconds,
+                is_replica_stale=replica.is_stale,
             )
 
-        surface = HttpSurface(build_api(settings.region, key, health, serving.wake), listening)
+        app = build_api(settings.region, key, health, serving.wake, serving.views)
+        surface = HttpSurface(app, listening)
         service = Service([*serving.parts, surface])
         service.run()
     return codes[0] if codes else 0

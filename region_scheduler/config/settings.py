@@ -11,6 +11,7 @@ from region_scheduler.domain.ids import QUEUE_NAME
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.limits import LIMITS, Limits
 from region_scheduler.domain.ownership import Ownership
+from region_scheduler.domain.region import REPLICA_AGE_MAX_S
 from region_scheduler.domain.retention import RETENTION, Retention
 from region_scheduler.errors import Misconfigured
 
@@ -94,11 +95,13 @@ class Scheduler:
         in_flight_max: Claimed and running tasks of this region, at most.
         ownership: How several schedulers of a region share its work: by run, tenant or task (each
             promotes its part), leader (one promotes all) or none (overlap costs conflicts).
+        replica_age_max_s: A local follower of the graph store whose view is older is not read from.
     """
 
     look_ahead: Annotated[int, Field(ge=0)] = 1
     in_flight_max: Count = 10_000
     ownership: Ownership = Ownership.RUN
+    replica_age_max_s: Seconds = REPLICA_AGE_MAX_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from region_scheduler.domain.task import SCHEMA
 from region_scheduler.errors import IllegalMove, LostRace
+
+REPLICA_AGE_MAX_S: Final = 10.0
+"""How old the local follower's view may be unless it is set."""
 
 
 class RegionStatus(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, TypeVar
 
 T = TypeVar("T")
@@ -11,3 +12,14 @@ Suggesting = Annotated[T, "suggesting"]
 
 Deciding = Annotated[T, "deciding"]
 """Read at the leader."""
+
+
+class Reads(StrEnum):
+    """Where the reads of one connection go."""
+
+    AS_STATED = "as-stated"
+    """Each as its type says."""
+    AT_LEADER = "at-leader"
+    """All to the leader: the local follower is not to be trusted."""
+    AT_FOLLOWER = "at-follower"
+    """All to the local follower: for views only, nothing may be written that rests on them."""

@@ -26,6 +26,7 @@ from region_scheduler.domain.task import SCHEMA, Json
 from region_scheduler.domain.tenant import Quota, Tenant
 from region_scheduler.ports.consistency import Deciding, Suggesting
 from region_scheduler.ports.documents import Documents
+from region_scheduler.ports.follower import Follower
 from region_scheduler.ports.history import History
 from region_scheduler.ports.leftovers import Leftovers
 from region_scheduler.ports.standing import Standing
@@ -127,7 +128,6 @@ class AdmissionStore(Documents[Admission], Protocol):
         """Return admissions, newest first; only those that `instance` made or took over, if given.
 
         Args:
-            limit: How many at most.
             instance: The name of an instance, or one of its incarnations.
         """
         ...
@@ -171,7 +171,6 @@ class Answer:
     Attributes:
         id: Key of (task, name, submission, actor).
         name: `approval`, or the event's name.
-        is_yes: Approved or arrived.
     """
 
     id: str
@@ -393,4 +392,9 @@ class GraphStores(Protocol):
     @property
     def history(self) -> History:
         """All of it, to be held against the promises."""
+        ...
+
+    @property
+    def follower(self) -> Follower:
+        """Where suggesting reads come from."""
         ...

@@ -7,6 +7,8 @@ from typing import Final
 
 ATTEMPT: Final = b"attempt"
 WAKE: Final = b"wake"
+READ: Final = b"read"
+"""Of the path with the query of a read; one that is known may be read again, nothing else."""
 WAKE_PATH: Final = "/v1/wake"
 """Where a region's API takes wake-ups: POST of `{"region": NAME}` with the header below."""
 SIGNATURE_HEADER: Final = "x-region-scheduler-signature"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from arango.collection import StandardCollection
 from arango.database import StandardDatabase
@@ -28,6 +28,7 @@ from region_scheduler.errors import Unavailable, ensure
 from region_scheduler.ports.documents import Identified, WriteResult, Written
 
 D = TypeVar("D", bound=Identified)
+_DIRTY: Final = {"x-arango-allow-dirty-read": "true"}
 
 
 class ArangoDocuments(Generic[D]):
@@ -86,6 +87,7 @@ class ArangoDocuments(Generic[D]):
             method="put",
             endpoint=f"/_api/document/{self._codec.collection}",
             params={"onlyget": True},
+            headers=_DIRTY if self._queries.may_follow(is_suggesting=False) else None,
             data=list(keys),
         )
         response = self._db.conn.send_request(request)

@@ -13,6 +13,7 @@ from arango.http import HTTPClient
 
 from region_scheduler.drivers.arango.codec import from_json, to_json
 from region_scheduler.drivers.arango.errors import DEPENDENCY, LOST, NotSent
+from region_scheduler.drivers.arango.follower import ArangoFollower
 from region_scheduler.drivers.arango.history import ArangoHistory
 from region_scheduler.drivers.arango.http_client import (
     Coordinators,
@@ -41,6 +42,7 @@ from region_scheduler.drivers.arango.records import (
 from region_scheduler.drivers.arango.schema import Replication, prepare
 from region_scheduler.drivers.arango.tasks import ArangoTasks
 from region_scheduler.errors import Misconfigured, Unavailable
+from region_scheduler.ports.consistency import Reads
 from region_scheduler.ports.history import Kind
 
 _DATABASE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -94,7 +96,7 @@ class ArangoGraph:
     def __init__(
         self, client: ArangoClient, db: StandardDatabase, runtime_s: float, http: HTTPClient
     ) -> None:
-        queries = Queries(db.aql, runtime_s)
+        queries = self._queries = Queries(db.aql, runtime_s)
         self._client = client
         self._http = http
         self.db = db
@@ -117,6 +119,11 @@ class ArangoGraph:
         self.audit = ArangoAudit(db, queries)
         kinds = {kind: getattr(self, kind) for kind in Kind}
         self.history = ArangoHistory(queries, self.tasks, kinds)
+        self.follower = ArangoFollower(queries)
+
+    def read_all(self, reads: Reads) -> None:
+        """Let every read of this connection go where `reads` says."""
+        self._queries.reads = reads
 
     @property
     def round_trips(self) -> int:

@@ -22,7 +22,7 @@ from region_scheduler.domain.task import EventKind, ExitKind, Token
 from region_scheduler.domain.tenant import Quota, tenant_key
 from region_scheduler.drivers.arango.graph import ArangoGraph
 from region_scheduler.drivers.arango.query import question
-from region_scheduler.ports import leftovers, records, tasks
+from region_scheduler.ports import follower, leftovers, records, tasks
 from tests.contract.graph.samples import (
     a_calendar,
     a_conflict,
@@ -62,6 +62,7 @@ PORTS: dict[str, type] = {
     "durations": records.DurationStore,
     "leftovers": leftovers.Leftovers,
     "audit": records.AuditStore,
+    "follower": follower.Follower,
 }
 NONE = Grants(id=tenant_key("acme"), tenant="acme")
 ID = {name: a_task(name).id for name in "abcd"}
@@ -130,6 +131,7 @@ QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("leftovers", "tasks"): lambda s: s.tasks(RUN, 9),
     ("leftovers", "edges"): lambda s: s.edges(RUN, 9),
     ("audit", "recent"): lambda s: s.recent(5),
+    ("follower", "beats"): lambda s: s.beats(),
 }
 
 
@@ -239,7 +241,8 @@ def test_a_query_is_sent_without_its_header(name: str) -> None:
 def test_every_query_is_used() -> None:
     package = resources.files("region_scheduler.drivers.arango")
     sources = [
-        (package / f"{module}.py").read_text() for module in ("tasks", "records", "leftovers")
+        (package / f"{module}.py").read_text()
+        for module in ("tasks", "records", "leftovers", "follower")
     ]
 
     assert [name for name in QUERIES if not any(f'"{name}"' in text for text in sources)] == []
