@@ -242,7 +242,7 @@ def test_every_query_is_used() -> None:
     package = resources.files("region_scheduler.drivers.arango")
     sources = [
         (package / f"{module}.py").read_text()
-        for module in ("tasks", "records", "leftovers", "follower")
+        for module in ("tasks", "records", "leftovers", "follower", "history")
     ]
 
     assert [name for name in QUERIES if not any(f'"{name}"' in text for text in sources)] == []
