@@ -36,6 +36,7 @@ from region_scheduler.errors import (
     ensure,
 )
 from region_scheduler.identity.quotas import Quotas
+from region_scheduler.lifecycle.residence import Residence
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock, Ids
 
@@ -65,6 +66,7 @@ class Intake:
         ids: For run ids and traces.
         quotas: How much a tenant may have.
         limits: How big a plan may be.
+        residence: Keeps resident inputs; without it a plan that has some is refused.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Intake:
         ids: Ids,
         quotas: Quotas,
         limits: Limits = LIMITS,
+        residence: Residence | None = None,
     ) -> None:
         self._graph = graph
         self._saga = saga
@@ -84,6 +87,7 @@ class Intake:
         self._ids = ids
         self._limits = limits
         self._quotas = quotas
+        self._residence = residence
         self._expectations = Expectations(graph.durations, clock)
 
     def admit(
@@ -180,6 +184,10 @@ class Intake:
 
     def _check(self, plan: Plan) -> None:
         checked(plan, self._limits, known_of(plan, self._graph.slots.capacities))
+        if self._residence is not None:
+            self._residence.check(plan)
+        elif any(spec.is_resident for spec in plan.tasks):
+            raise InvalidGraph(problems=["it has resident tasks, and no region's storage is known"])
 
     def _accepted(
         self,
@@ -239,6 +247,8 @@ class Intake:
         return replace(self._admission(plan, key, digest), id=id_, run=run)
 
     def _admission(self, plan: Plan, key: str, body_digest: str) -> Admission:
+        if self._residence is not None:
+            plan = self._residence.sealed_plan(plan)
         return Admission(
             id=admission_key("client", plan.tenant, key),
             tenant=plan.tenant,

@@ -12,7 +12,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from region_scheduler.api.reading import read_routes
+from region_scheduler.api.resident import resident_routes
 from region_scheduler.operations.views import Views
+from region_scheduler.ports.blobs import Blobs
 from region_scheduler.runtime.signing import SIGNATURE_HEADER, WAKE, WAKE_PATH, is_signed
 
 _BODY_BYTES_MAX = 4096
@@ -52,6 +54,7 @@ def build_api(
     health: Callable[[], Health],
     on_wake: Callable[[], None],
     views: Views | None = None,
+    blobs: Blobs | None = None,
 ) -> FastAPI:
     """Return the application of one serving process.
 
@@ -61,11 +64,14 @@ def build_api(
         health: Asked at every `/healthz`.
         on_wake: Told of every genuine wake-up; returns at once.
         views: What the read routes show; without it there are none.
+        blobs: This region's resident data; without it none is handed out.
     """
     app = FastAPI(title="region-scheduler", docs_url=None, redoc_url=None, openapi_url=None)
 
     if views is not None:
         app.include_router(read_routes(key, views))
+    if blobs is not None:
+        app.include_router(resident_routes(key, blobs))
 
     @app.get("/healthz")
     def healthz() -> JSONResponse:

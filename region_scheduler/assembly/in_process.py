@@ -6,12 +6,14 @@ from pathlib import Path
 
 from region_scheduler.assembly.services import Ports
 from region_scheduler.drivers.arango.graph import ArangoGraph, Place, open_graph
+from region_scheduler.drivers.files.blobs import DirectoryBlobs
 from region_scheduler.drivers.sql.backlog import SqlBacklog
 from region_scheduler.drivers.sql.engine import open_engine
 from region_scheduler.drivers.sql.metadata import SqlMetadata
 from region_scheduler.drivers.sql.schema import prepare
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.embedded.arango.in_process import InProcessHTTPClient
+from region_scheduler.ports.blobs import Blobs
 from region_scheduler.ports.queue import TaskQueue, WakeUps
 from region_scheduler.ports.time import Chance, Clock, Ids
 
@@ -19,6 +21,11 @@ from region_scheduler.ports.time import Chance, Clock, Ids
 def in_process_graph(engine: Engine, region: str) -> ArangoGraph:
     """Return the graph store of `engine` as `region` reaches it."""
     return open_graph(Place(), InProcessHTTPClient(engine, region))
+
+
+def directory_blobs(region: str, directory: Path) -> Blobs:
+    """Return the storage of `region` for resident data, in `directory`."""
+    return DirectoryBlobs(region, directory)
 
 
 def in_process_ports(

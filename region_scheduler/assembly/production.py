@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from region_scheduler.assembly.services import Ports
     from region_scheduler.drivers.arango.graph import ArangoGraph
+    from region_scheduler.lifecycle.residence import Residence
+    from region_scheduler.ports.blobs import Blobs
 
     T = TypeVar("T")
 
@@ -116,6 +119,26 @@ def open_wake_ups(settings: Settings, broker: Any, closing: ExitStack) -> WakeUp
     return CompositeWakeUps(settings.region, here, elsewhere)
 
 
+def open_blobs(settings: Settings) -> Blobs:
+    """Return this region's own storage of resident data."""
+    from region_scheduler.drivers.files.blobs import DirectoryBlobs
+
+    return DirectoryBlobs(settings.region, Path(settings.paths.state_dir).absolute() / "resident")
+
+
+def open_residence(settings: Settings, closing: ExitStack) -> Residence:
+    """Return this region's way to resident data: its own storage, and the other regions' APIs."""
+    from region_scheduler.drivers.http.blobs import HttpBlobs
+    from region_scheduler.lifecycle.residence import Residence
+
+    region, key = settings.region, settings.signing_key_bytes()
+    others = {name: url for name, url in settings.peers.items() if name != region}
+    peers = {name: HttpBlobs(region, url, key) for name, url in others.items()}
+    for peer in peers.values():
+        closing.callback(peer.close)
+    return Residence(region, open_blobs(settings), peers, UuidIds())
+
+
 def open_ports(settings: Settings, closing: ExitStack, patience_s: float = 0.0) -> Ports:
     """Return everything that a scheduling or submitting process of a region reaches.
 
@@ -150,4 +173,5 @@ def open_ports(settings: Settings, closing: ExitStack, patience_s: float = 0.0) 
         ids=UuidIds(),
         chance=SystemChance(),
         carry=side_by_side,
+        residence=open_residence(settings, closing),
     )

@@ -20,6 +20,7 @@ from region_scheduler.domain.retention import RETENTION, Retention
 from region_scheduler.domain.tenant import QUOTAS, Quota
 from region_scheduler.identity.quotas import Quotas
 from region_scheduler.lifecycle.pauses import stop_claiming
+from region_scheduler.lifecycle.residence import Residence
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.operations.schedules import plan_of_schedule
@@ -99,6 +100,7 @@ class Ports:
 
     Attributes:
         carry: How the writes of a big admission are made; see `AdmissionSaga`.
+        residence: The way to resident data; None refuses plans that have some.
     """
 
     graph: GraphStores
@@ -110,6 +112,7 @@ class Ports:
     ids: Ids
     chance: Chance
     carry: Callable[[Calls], None] = in_turn
+    residence: Residence | None = None
 
     def through(self, hook: Hook) -> Ports:
         """Return the same ports with every call passed through `hook` at its named point."""
@@ -200,7 +203,9 @@ def intake(
     settles = settler(ports, instance.id)
     saga = AdmissionSaga(instance.region, ports.graph, ports.metadata, settles, ports.carry)
     quotas = quotas or Quotas(ports.graph, Quota(), ports.clock)
-    return Intake(ports.graph, saga, instance.id, ports.clock, ports.ids, quotas, limits)
+    return Intake(
+        ports.graph, saga, instance.id, ports.clock, ports.ids, quotas, limits, ports.residence
+    )
 
 
 def region_services(
@@ -219,7 +224,9 @@ def region_services(
     settles = settler(ports, keeper.instance.id)
     saga = AdmissionSaga(region, graph, ports.metadata, settles, ports.carry)
     quotas = Quotas(graph, QUOTAS[settings.level_default.name], clock)
-    submits = Intake(graph, saga, keeper.instance.id, clock, ports.ids, quotas, limits)
+    submits = Intake(
+        graph, saga, keeper.instance.id, clock, ports.ids, quotas, limits, ports.residence
+    )
     mends = mender(ports, region)
     planner = partial(plan_of_schedule, graph)
     return Services(

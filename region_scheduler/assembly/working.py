@@ -23,7 +23,12 @@ import structlog
 
 from region_scheduler.assembly.environment import inherited
 from region_scheduler.assembly.member import Membership, new_instance, tell_set_back
-from region_scheduler.assembly.production import open_broker, open_graph, open_wake_ups
+from region_scheduler.assembly.production import (
+    open_broker,
+    open_graph,
+    open_residence,
+    open_wake_ups,
+)
 from region_scheduler.assembly.tether import tie
 from region_scheduler.config.settings import Settings
 from region_scheduler.domain.ids import Incarnation
@@ -225,6 +230,7 @@ class _Attempts:
             clock.pause,
             places.ending.exists,
             _tell_refused,
+            open_residence(settings, closing),
         )
         key = settings.signing_key_bytes()
 

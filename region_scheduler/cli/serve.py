@@ -20,6 +20,7 @@ def run(flags: Values) -> int:
     """
     from region_scheduler.api.app import Health, build_api
     from region_scheduler.api.surface import HttpSurface, listen
+    from region_scheduler.assembly.production import open_blobs
     from region_scheduler.assembly.serving import ROLES, serve_region
     from region_scheduler.runtime.service import Service
 
@@ -53,7 +54,8 @@ def run(flags: Values) -> int:
                 is_replica_stale=replica.is_stale,
             )
 
-        app = build_api(settings.region, key, health, serving.wake, serving.views)
+        blobs = open_blobs(settings)
+        app = build_api(settings.region, key, health, serving.wake, serving.views, blobs)
         surface = HttpSurface(app, listening)
         service = Service([*serving.parts, surface])
         service.run()

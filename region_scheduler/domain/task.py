@@ -99,6 +99,8 @@ class TaskSpec:
         on_loss: What follows a lost holder.
         is_repeatable: Running it twice is harmless.
         is_irreversible: It cannot be undone by `destroy`.
+        is_resident: Its inputs, outputs and log stay in the own storage of the regions that it may
+            run in; documents hold references (`domain.residence`).
         cap_s: Longest time that one attempt may run, seconds.
         memory_mib_max: Most memory of all processes of its step, MiB; 0 leaves it to the worker.
         expected_s: Median duration, seconds.
@@ -125,6 +127,7 @@ class TaskSpec:
     locks: tuple[LockNeed, ...] = ()
     on_loss: OnLoss = OnLoss.RETRY
     is_irreversible: bool = False
+    is_resident: bool = False
     cap_s: float = 3600.0
     memory_mib_max: int = 0
     expected_s: float = 0.0

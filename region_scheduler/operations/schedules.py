@@ -30,7 +30,7 @@ from region_scheduler.domain.schedule import (
 from region_scheduler.domain.task import Json
 from region_scheduler.domain.timetable import Gap, Repeat, Timetable
 from region_scheduler.domain.timetable import checked as checked_timetable
-from region_scheduler.errors import InvalidInput, NotFound
+from region_scheduler.errors import InvalidGraph, InvalidInput, NotFound
 from region_scheduler.operations.audit import Auditor
 from region_scheduler.operations.plans import plan_of, plan_of_document, simulated
 from region_scheduler.operations.zones import find_zone
@@ -133,6 +133,7 @@ class ScheduleWish:
                 graph.slots.capacities,
             )
             self._check(plan, graph)
+            _refuse_resident(plan)
             return replace(wanted, plan=plan, home_region=plan.home_region)
         zone = find_zone(graph, self.tenant, self.zone)
         plan = _plan_of_zone(zone, known, wanted)
@@ -234,6 +235,13 @@ def delete_schedule(graph: GraphStores, auditor: Auditor, schedule: Schedule) ->
     """
     auditor.record("schedules.delete", schedule.name, tenant=schedule.tenant)
     return commit_one(graph.schedules, Change(schedule.id, deleted, known=schedule))
+
+
+def _refuse_resident(plan: Plan) -> None:
+    """Refuse what would be kept in the replicated store until it is due."""
+    if any(spec.is_resident for spec in plan.tasks):
+        told = "a schedule keeps its graph in every region, and this one has resident tasks"
+        raise InvalidGraph(problems=[told])
 
 
 def plan_of_schedule(graph: GraphStores, schedule: Schedule) -> Plan:

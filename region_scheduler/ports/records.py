@@ -128,6 +128,7 @@ class AdmissionStore(Documents[Admission], Protocol):
         """Return admissions, newest first; only those that `instance` made or took over, if given.
 
         Args:
+            limit: How many at most.
             instance: The name of an instance, or one of its incarnations.
         """
         ...
@@ -139,7 +140,6 @@ class Conflict:
 
     Attributes:
         id: Key of (task or slot, token, loser): written twice it is one.
-        kind: `claim` or `assignment`.
         staleness_s: Age of the loser's view in seconds, where it is known.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random  # noqa: TID251 - a world is replayed by its seed
@@ -24,10 +24,13 @@ from region_scheduler.domain.instance import Instance, Role
 from region_scheduler.domain.lease import LOCAL_TIMINGS, LeaseTimings
 from region_scheduler.domain.region import Region
 from region_scheduler.embedded.arango.engine import Engine
+from region_scheduler.lifecycle.residence import Residence
 from region_scheduler.membership.keeper import LeaseKeeper
+from region_scheduler.ports.blobs import Blobs
 from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.broker import SimulatedBroker
 from region_scheduler.simulation.steps import EffectLog
+from region_scheduler.simulation.storage import ReachedBlobs
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
 
 T = TypeVar("T")
@@ -213,6 +216,7 @@ class World:
             self.clock.advance,
             ending.is_set,
             lambda task, _: refused.append(task.id),
+            region.ports.residence,
         )
         served = tuple(pools)
         return SimulatedWorker(keeper, handler, region.broker, receipts, ending, served, refused)
@@ -327,10 +331,22 @@ class World:
             self.chance,
             self.chance,
         )
+        ports = replace(ports, residence=self._residence(name))
         if self._hook is not None:
             ports = ports.through(self._hook)
         ports.graph.regions.insert([Region(id=name)])
         return SimulatedRegion(name, ports, self._services(name, ports), broker)
+
+    def resident_dir(self, region: str) -> Path:
+        """Return where a region's own resident data lies."""
+        return self._directory / "resident" / region
+
+    def _residence(self, name: str) -> Residence:
+        stores: dict[str, Blobs] = {
+            region: ReachedBlobs(region, self.resident_dir(region), self.lost)
+            for region in self.clocks
+        }
+        return Residence(name, stores.pop(name), stores, self.chance)
 
     def _services(self, region: str, ports: Ports) -> Services:
         instance = self._instance(region, "serve", tuple(Role), {})

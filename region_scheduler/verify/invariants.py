@@ -36,7 +36,10 @@ PROMISES: Final[Mapping[Invariant, tuple[str, str]]] = {
     Invariant.NO_LOSS: ("no loss", "whatever was accepted is there, and comes to its end"),
     Invariant.ONCE: ("once", "at most one accepted completion per submission"),
     Invariant.CAPACITY: ("capacity", "held units of a resource never exceed its capacity"),
-    Invariant.RESIDENCY: ("residency", "no attempt outside the allowed regions"),
+    Invariant.RESIDENCY: (
+        "residency",
+        "no attempt and no resident byte outside the allowed regions",
+    ),
     Invariant.FENCING: ("fencing", "nothing is written under any token but the current one"),
     Invariant.NO_STUCK: ("no stuck", "what can go on does go on"),
     Invariant.NO_LEAK: ("no leak", "no slot held by a finished task or an old token"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from region_scheduler.domain.ids import NO_CLAIM, NO_RECEIPT, ReceiptId
+from region_scheduler.domain.residence import resident_bytes
 from region_scheduler.domain.states import FINAL, HELD, SATISFYING, TaskState, move
 from region_scheduler.domain.task import EventKind, HistoryEntry, Task, Token
 from region_scheduler.errors import IllegalMove
@@ -72,6 +73,9 @@ class _Replay:
         """Hold the document against what the history has led to."""
         task = self._task
         last = len(self._lines) - 1
+        for name in resident_bytes(task):
+            what = f"{name} holds resident data instead of a reference"
+            yield self._told(Invariant.RESIDENCY, what, last)
         now = f"now: {task.state} in {task.region}, token {task.token}, held by {_holder(task)}"
         if task.history and (task.state, task.token) != (self._state, self._token):
             what = "changed by a write that left no entry"

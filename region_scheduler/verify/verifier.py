@@ -156,7 +156,7 @@ def _limits(invariant: Invariant, source: Source) -> Iterator[str]:
         case Invariant.NO_LOSS if not source.is_at_rest:
             yield "whether what goes on comes to its end: that lies ahead"
         case Invariant.RESIDENCY:
-            yield "bytes in the regions' own storage: they are not part of the store"
+            yield "blobs in the regions' own storage: they are not part of the store"
         case Invariant.NO_STUCK:
             yield "rows of the backlogs: each is in a store of its region"
         case Invariant.AUDIT:

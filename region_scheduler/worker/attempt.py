@@ -16,7 +16,16 @@ from region_scheduler.domain.ids import Incarnation, ReceiptId
 from region_scheduler.domain.lease import LeaseTimings
 from region_scheduler.domain.run import RunMode
 from region_scheduler.domain.step import Found, Runner, StepJob
-from region_scheduler.domain.task import SCHEMA, Exit, ExitKind, Holder, OnLoss, Task, Verdict
+from region_scheduler.domain.task import (
+    SCHEMA,
+    Exit,
+    ExitKind,
+    Holder,
+    Json,
+    OnLoss,
+    Task,
+    Verdict,
+)
 from region_scheduler.domain.transitions import (
     CANCEL,
     Stamp,
@@ -34,6 +43,7 @@ from region_scheduler.errors import (
     Unavailable,
 )
 from region_scheduler.lifecycle.answers import apply_answers
+from region_scheduler.lifecycle.residence import Residence
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.ports.queue import AttemptMessage
 from region_scheduler.ports.records import GraphStores
@@ -97,6 +107,7 @@ class AttemptHandler:
         pause: Waits so many seconds between two tries of a call that was not answered.
         is_ending: Whether the worker was told to end: steps are stopped and go back.
         on_refused: Told of an attempt whose completion came too late: its token had moved.
+        residence: The way to resident data; without it a resident task is not run.
     """
 
     def __init__(
@@ -114,6 +125,7 @@ class AttemptHandler:
         pause: Callable[[float], None],
         is_ending: Callable[[], bool] = lambda: False,
         on_refused: Callable[[Task, Fenced], None] = lambda _task, _error: None,
+        residence: Residence | None = None,
     ) -> None:
         self._who = who
         self._graph = graph
@@ -128,6 +140,7 @@ class AttemptHandler:
         self._pause = pause
         self._is_ending = is_ending
         self._on_refused = on_refused
+        self._residence = residence
 
     def handle(self, message: AttemptMessage) -> None:
         """Run the attempt that `message` is about, if it is still to be had.
@@ -165,8 +178,12 @@ class AttemptHandler:
             ended = self._run(task, holder)
         except _NOT_OURS:
             return  # the token moved while the attempt was still looking
+        except ResidentDataMissing as missing:
+            ended = Exit(kind=ExitKind.RETRYABLE, message=str(missing))
         except _NO_ANSWER as error:
             ended = Exit(kind=ExitKind.HAND_BACK, message=f"the step did not begin: {error}")
+        else:
+            ended = self._sealed(task, ended)
         self._complete(task, holder, ended)
 
     def _run(self, task: Task, holder: Holder) -> Exit:
@@ -178,6 +195,8 @@ class AttemptHandler:
             known = ", ".join(sorted(self._runners))
             text = f"no runner {task.spec.runner!r} at this worker; it has {known}"
             return Exit(kind=ExitKind.PERMANENT, message=text)
+        if task.spec.is_resident and self._residence is None:
+            return Exit(kind=ExitKind.PERMANENT, message="this worker knows no resident storage")
         job = self._job(task, holder.receipt_id)
         should_stop = StopWatch(
             self._graph, task, self._is_ending, self._clock, self._timings.renew_every_s
@@ -237,24 +256,40 @@ class AttemptHandler:
         log_dir = self._paths.log_dir / task.run
         log_dir.mkdir(parents=True, exist_ok=True)
         key = task.id.rpartition(".")[2]
+        before = self._persist(lambda: self._graph.tasks.outputs_before(task.id))
         return StepJob(
             task=task.id,
             run=task.run,
             tenant=task.tenant,
             zone=task.zone,
             mode=RunMode.APPLY,
-            spec=task.spec,
+            spec=replace(task.spec, inputs=self._opened(task.spec.inputs)),
             token=task.token,
             receipt_id=receipt_id,
             attempt=task.attempt,
             region=self._who.region,
-            upstream=self._persist(lambda: self._graph.tasks.outputs_before(task.id)),
+            upstream={name: self._opened(outputs) for name, outputs in before.items()},
             work_dir=str(work_dir),
             state_dir=str(self._paths.state_dir),
             log_path=str(log_dir / f"{key}.{task.submission}.{task.attempt}.log"),
             steps_log=str(self._paths.steps_log),
             lease_path=str(self._paths.lease_path),
         )
+
+    def _sealed(self, task: Task, ended: Exit) -> Exit:
+        """Return an end as it may be written down; what is resident of it stays in this region."""
+        residence = self._residence
+        if residence is None:
+            return ended
+        return self._persist(lambda: residence.sealed_exit(task, ended))
+
+    def _opened(self, value: Mapping[str, Json]) -> Mapping[str, Json]:
+        if self._residence is None:
+            return value
+        try:
+            return self._residence.opened(value)
+        except Unavailable as missing:
+            raise ResidentDataMissing(str(missing)) from missing
 
     def _hand_back(self, message: AttemptMessage, reason: str) -> None:
         stamp = Stamp(self._who.incarnation, self._clock.now())
@@ -278,6 +313,10 @@ class AttemptHandler:
 
     def _seconds_left(self) -> float:
         return self._deadline() - self._clock.monotonic()
+
+
+class ResidentDataMissing(Exception):
+    """Resident data that an attempt needs is in no region that answers; it is tried again later."""
 
 
 class StopWatch:

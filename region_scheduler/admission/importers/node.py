@@ -35,7 +35,8 @@ from region_scheduler.domain.task import (
 
 NODE_KEYS: Final = frozenset(
     "id runtime_s region labels purpose runner inputs locks retry priority delay_tolerance_s"
-    " not_before regions pool on_loss cap_s memory_mib_max condition is_irreversible".split()
+    " not_before regions pool on_loss cap_s memory_mib_max condition is_irreversible"
+    " is_resident".split()
 )
 LOCK_KEYS: Final = frozenset("resource capacity units when_holder_lost".split())
 RETRY_KEYS: Final = frozenset("limit delay_s losses_limit inspections_limit".split())
@@ -257,6 +258,7 @@ _PLAIN: Final[tuple[tuple[str, Callable[[object, str], Any]], ...]] = (
     ("priority", a_whole),
     ("delay_tolerance_s", a_number),
     ("is_irreversible", _flag),
+    ("is_resident", _flag),
     ("not_before", _not_before),
     ("retry", _retry),
     ("condition", _condition),

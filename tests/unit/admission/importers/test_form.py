@@ -55,6 +55,7 @@ FULL = a_document(
         cap_s=10,
         runtime_s=4,
         is_irreversible=True,
+        is_resident=True,
         condition=[IS_BIG, {"path": "/upstream/a/x~1y/0", "op": "present"}],
     ),
     edges=[("a", "b é\\,'\"(*){} 👩‍🚀")],
@@ -79,6 +80,7 @@ def test_a_full_node_becomes_a_task_with_all_of_it() -> None:
     assert task.retry == RetryPolicy(1, 0.5, 2, 0)
     assert (task.priority, task.delay_tolerance_s, task.on_loss) == (7, 60.0, OnLoss.HOLD)
     assert (task.cap_s, task.expected_s, task.is_irreversible) == (10.0, 4.0, True)
+    assert task.is_resident
     assert task.condition[0] == IS_BIG
 
 
