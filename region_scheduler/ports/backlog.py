@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.task import Task, units_needed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskRow:
+class TaskRow(NamedTuple):
     """The attributes of one task.
 
     Attributes:
@@ -70,20 +69,19 @@ class TaskRow:
             retries_used=task.retries_used,
             losses_limit=spec.retry.losses_limit,
             losses=task.losses,
-            requirements=dict(units_needed(spec)),
+            requirements=dict(units_needed(spec)) if spec.locks else {},
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacklogRow:
+class BacklogRow(NamedTuple):
     """A ready task that waits to be promoted.
 
     Attributes:
         seq: As in `TaskRow`.
         locks: Resources that it needs, each as often as it needs units of it.
-        passport: Of a pause that does not keep it back.
         spell: Names the time that the task has been ready for: while it stays, a new row (another
             priority, a lost lock) keeps the due time, and the rest, of the old one.
+        passport: Of a pause that does not keep it back.
         rest_s: It may not be tried before this many seconds after now (retry pause, back-off).
         not_before_s: Nor before this reading of the region's wall clock, seconds; 0 if at any time.
     """
@@ -93,12 +91,12 @@ class BacklogRow:
     tenant: str
     pool: str
     seq: int
-    spell: str = ""
-    passport: str = ""
     priority: int
     delay_tolerance_s: float
     remaining_s: float
     locks: tuple[str, ...]
+    spell: str = ""
+    passport: str = ""
     rest_s: float = 0.0
     not_before_s: float = 0.0
 

@@ -155,7 +155,9 @@ class Batcher:
             OutcomeUnknown: A row may be there or not.
         """
         self._wait_s = inf
-        self._fresh, self._slots = {}, {}
+        self._slots = {}
+        if self._clock.monotonic() - self._looked_at >= self._pause_s:
+            self.distrust()
         if not mine.room.total or not mine.room.pools:
             return Batch()
         since_s = self._clock.monotonic() - self._looked_at
@@ -187,12 +189,13 @@ class Batcher:
         seen = self._graph.tasks.marks_claimable(region, self._settings.scan_limit)
         rows = self._backlog.marks(list(seen))
         new = [id_ for id_, seq in seen.items() if rows.get(id_, -1) < seq]
-        self._fresh |= {task.id: task for task in self.ready([*chosen, *new])}
+        self.distrust()
+        self._fresh = {task.id: task for task in self.ready([*chosen, *new])}
         ready = [self._fresh[id_] for id_ in new if id_ in self._fresh]
         if ready:
             self._backlog.add([BacklogRow.of(task) for task in ready], self._now_s())
             self._waiting = self._backlog.tenants()
-            self.note(ready)
+            self._note(ready)
         # Only now: what a look that failed was for is still to be looked for.
         self._again_at = at + self._settings.look_every_s if self._noticed is not notice else inf
         self._noticed, self._looked_at = notice, at
@@ -203,22 +206,25 @@ class Batcher:
     def ready(self, ids: Sequence[TaskId]) -> list[Task]:
         """Return those of the tasks that this region may claim, as read at the leader.
 
-        What was read for this very batch is not read again.
+        What the last look read is given out once, and not read again: a revision that is over
+        by now costs a claim another round.
 
         Raises:
             Unavailable: No answer.
         """
         unread = [id_ for id_ in ids if id_ not in self._fresh]
         found = self._graph.tasks.known(unread) if unread else {}
-        tasks = (found.get(id_) or self._fresh.get(id_) for id_ in ids)
+        tasks = [found.get(id_) or self._fresh.pop(id_, None) for id_ in ids]
         region = self._settings.region
         return [task for task in tasks if task is not None and is_ready_in(region, task)]
 
-    def note(self, tasks: Sequence[Task]) -> None:
-        """Keep the attributes of this region's tasks up to date with what was read or written."""
-        mine = [TaskRow.of(task) for task in tasks if task.region == self._settings.region]
-        if mine:
-            self._metadata.record(mine)
+    def distrust(self) -> None:
+        """Forget what the last look read: it is old, or others claim here as well."""
+        self._fresh = {}
+
+    def _note(self, tasks: Sequence[Task]) -> None:
+        """Keep the attributes of tasks that are new here: another region may have admitted them."""
+        self._metadata.record([TaskRow.of(task) for task in tasks])
 
     def _choose(self, standing: Standing, closed: Closed, mine: Part) -> Batch:
         """Return what to promote: of each tenant that waits, by its share, the best that can run.

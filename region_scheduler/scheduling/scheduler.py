@@ -141,10 +141,11 @@ class Scheduler:
         self._give_back(lost)
         # What only keeps books comes last: if it fails, no claim has to wait for its time-out.
         self._backlog.remove(spent)
-        self._batcher.note([*claimed, *losers])
         self._record(losers, lost)
+        # Where only the size of a batch was in the way, the next one follows at once.
+        is_cut = bool(dispatched) and len(batch.rows) == self._settings.batch_max
         return Promoted(
-            self._next_wait(),
+            0.0 if is_cut else self._next_wait(),
             tuple(task.id for task in dispatched),
             len(losers),
             len(lost),
@@ -193,6 +194,8 @@ class Scheduler:
         unknown = {c.id for c, o in zip(changes, outcomes, strict=True) if o.fate is Fate.UNKNOWN}
         spent = [(row.task, row.seq) for row in rows if row.task not in unknown]
         losers = [o.value for o in outcomes if isinstance(o.error, LostRace) and o.value]
+        if losers:
+            self._batcher.distrust()
         won = [o.value for o in outcomes if o.is_ours and o.value is not None]
         self._acknowledged.note(won)
         return won, losers, spent
@@ -258,7 +261,6 @@ class Scheduler:
             factor = min(4, 1 + task.slots_lost)
             until_s = now_s + self._chance.uniform(pause, pause * factor)
             self._backlog.rest(task.id, task.seq, until_s)
-        self._batcher.note(returned)
 
     def _requeue(self, tasks: Sequence[tuple[Task, str]]) -> list[Task]:
         stamp = Stamp(self._keeper.instance.id, self._clock.now())

@@ -14,6 +14,7 @@ import pytest
 from region_scheduler.assembly.in_process import in_process_graph
 from region_scheduler.assembly.services import region_services
 from region_scheduler.domain.lease import LOCAL_TIMINGS
+from region_scheduler.domain.ownership import Ownership
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.domain.task import LockNeed
 from region_scheduler.embedded.arango.control import FaultControl
@@ -30,11 +31,13 @@ ROOM = 8  # four slots of the worker, and as many that wait in its queue
 
 
 class Looks:
-    """A hook that counts a scheduler's looks into the graph, and lets some fail."""
+    """A hook that counts a scheduler's looks into the graph and its reads, and lets some fail."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.reads = 0
         self.failing = 0
+        self.forgetful = False
         self.takes: Callable[[], None] = lambda: None
 
     def __call__(self, point: str, call: partial[Any]) -> Any:
@@ -44,6 +47,10 @@ class Looks:
             if self.failing:
                 self.failing -= 1
                 raise Unavailable(dependency=point, detail="told to fail")
+        if point == "tasks.known":
+            self.reads += 1
+        if point == "backlog.remove" and self.forgetful:
+            raise Unavailable(dependency=point, detail="told to fail")
         return call()
 
 
@@ -252,3 +259,41 @@ def test_a_lock_that_looks_taken_is_looked_at_again_before_anybody_wakes_the_sch
     world.clock.advance(held.wait_s)
 
     assert len(scheduler.tick().dispatched) == 1
+
+
+def test_what_a_look_read_is_claimed_without_being_read_again(world: World, looks: Looks) -> None:
+    scheduler = watched(world, looks, SchedulerSettings(HOME, batch_max=1))
+    admit(world, wide(5))
+    first = scheduler.tick()
+    assert (len(first.dispatched), first.wait_s) == (1, 0.0), "only the batch's size ends it"
+    assert looks.reads == 1
+
+    assert len(scheduler.tick().dispatched) == 1
+    assert looks.reads == 1
+
+    world.clock.advance(SchedulerSettings(HOME).look_every_s)
+    assert len(scheduler.tick().dispatched) == 1
+    assert looks.reads == 2, "by now it is old"
+
+
+def test_what_others_claimed_since_the_look_is_theirs_and_the_rest_is_read_again(
+    world: World, looks: Looks
+) -> None:
+    settings = SchedulerSettings(HOME, batch_max=1, ownership=Ownership.NONE)
+    scheduler = watched(world, looks, settings)
+    run = admit(world, wide(5))
+    scheduler.tick()
+    other = Looks()
+    other.forgetful = True
+    with pytest.raises(Unavailable):
+        watched(world, other, settings).tick()  # it claims the next, and leaves the row there
+    claimed = graph_of(world).tasks.of_run(run.id, [TaskState.CLAIMED])
+    assert len(claimed) == 2
+
+    lost = scheduler.tick()
+
+    assert (lost.dispatched, lost.claims_lost) == ((), 1)
+    assert graph_of(world).tasks.of_run(run.id, [TaskState.CLAIMED]) == claimed
+    reads = looks.reads
+    assert len(scheduler.tick().dispatched) == 1
+    assert looks.reads == reads + 1

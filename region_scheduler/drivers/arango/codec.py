@@ -119,15 +119,13 @@ class Codec(Generic[D]):
     def patch(self, before: D, after: D) -> Document:
         """Return the attributes in which `after` differs, on the condition of `before`'s revision.
 
-        They are compared as JSON: to Python 1 and true are equal, to a reader they are not.
+        What is equal to Python is compared as JSON: 1 and true are not equal to a reader.
         """
         patch: Document = {"_key": self.key(before.id), "_rev": before.rev}
-        for name in self._names:
-            old, new = getattr(before, name), getattr(after, name)
-            if new is not old:
-                plain = _plain(new)
-                if to_json(plain) != to_json(_plain(old)):
-                    patch[name] = plain
+        pairs = zip(self._names, self._attributes(before), self._attributes(after), strict=True)
+        for name, old, new in pairs:
+            if new is not old and (new != old or _json_of(new) != _json_of(old)):
+                patch[name] = _plain(new)
         if len(patch) == _CONDITION_ATTRIBUTES:
             # An update of nothing may leave the revision where it is; one with an equal value moves
             # it, which is what a write that changes nothing is for.
@@ -161,6 +159,10 @@ class Codec(Generic[D]):
 def _plain(value: Any) -> Any:
     """Return what becomes JSON as it should; dataclasses, enumerations and tuples do so already."""
     return _PLAIN[kind](value) if (kind := type(value)) in _PLAIN else value
+
+
+def _json_of(value: Any) -> bytes:
+    return to_json(_plain(value))
 
 
 def _is_empty_by_default(default: Any, factory: Any) -> bool:
@@ -240,14 +242,15 @@ def _pieces(parts: Iterator[Sequence[Any]]) -> Iterator[bytes]:
 _PLAIN: Final[Mapping[type, Callable[[Any], Document]]] = {TaskSpec: _of_spec, Plan: _of_plan}
 
 
-def in_parts(items: Sequence[V]) -> Iterator[Sequence[V]]:
-    """Return items in the portions in which they are written and sent."""
-    return (items[begin : begin + _PART] for begin in range(0, len(items), _PART))
+def in_parts(items: Sequence[V], size: int = _PART) -> Iterator[Sequence[V]]:
+    """Return items in portions; without a size, those in which they are written and sent."""
+    return (items[begin : begin + size] for begin in range(0, len(items), size))
 
 
 def instant(value: datetime) -> str:
     """Return an instant as documents have it."""
-    return value.astimezone(UTC).isoformat(timespec="microseconds")
+    here = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return here.isoformat(timespec="microseconds")
 
 
 def _otherwise(value: Any) -> Any:

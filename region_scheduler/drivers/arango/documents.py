@@ -30,6 +30,9 @@ from region_scheduler.ports.documents import Identified, WriteResult, Written
 D = TypeVar("D", bound=Identified)
 _DIRTY: Final = {"x-arango-allow-dirty-read": "true"}
 
+_READ_AT_ONCE: Final = 4_000
+"""Documents in one question: what a scheduler looks at in one go is one round trip."""
+
 
 class ArangoDocuments(Generic[D]):
     """The `Documents` of one collection; the promises are the port's."""
@@ -47,7 +50,7 @@ class ArangoDocuments(Generic[D]):
     def answers(self, ids: Sequence[str]) -> list[Document | None]:
         """Return the documents at the leader as they are stored; None where there is none."""
         found: list[Document | None] = []
-        for part in in_parts(ids):
+        for part in in_parts(ids, _READ_AT_ONCE):
             keys = [self._codec.key(id_) for id_ in part]
             found += [_present(answer) for answer in reading(partial(self._read, keys))]
         return found

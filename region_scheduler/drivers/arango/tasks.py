@@ -46,11 +46,7 @@ class ArangoTasks(ArangoDocuments[Task]):
         """Return the `seq` of ready and doubtful tasks of `region`, all or the longest paths."""
         if limit is None:
             return dict(self._queries.rows("marks_claimable", region=region))
-        longest = self._queries.rows("marks_claimable_longest", region=region, limit=limit)
-        if len(longest) < limit:
-            return dict(longest)
-        # There are more: nobody's may be hidden behind somebody else's.
-        return dict(self._queries.rows("marks_claimable_shared", region=region, limit=limit))
+        return dict(self._queries.rows("marks_claimable_longest", region=region, limit=limit))
 
     def marks_of_run(self, run: RunId, region: str) -> Mapping[TaskId, int]:
         """Return the `seq` of every task of `run` that is in `region`."""

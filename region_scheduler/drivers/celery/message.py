@@ -25,15 +25,13 @@ class UnknownSchema(InvalidInput):
 
 def encode(message: AttemptMessage, key: bytes) -> bytes:
     """Return `message` as JSON with its signature."""
-    fields = {
-        "schema": message.schema,
-        "task": message.task,
-        "token": [message.token.number, message.token.claim_id],
-        "region": message.region,
-        "pool": message.pool,
-        "trace": message.trace,
-    }
-    signed = _canonical(fields)
+    text = _ENCODER.encode
+    # What `_canonical` makes of these fields: a batch has no time to sort them for each message.
+    signed = (
+        f'{{"pool":{text(message.pool)},"region":{text(message.region)},"schema":{message.schema},'
+        f'"task":{text(message.task)},"token":[{message.token.number},'
+        f'{text(message.token.claim_id)}],"trace":{text(message.trace)}}}'
+    ).encode()
     signature = signature_of(key, ATTEMPT, signed)
     return b'%b,"signature":"%b"}' % (signed[:-1], signature.encode())
 

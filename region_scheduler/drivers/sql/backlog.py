@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import Column, Engine, delete, func, literal, select, tuple_, update
+from sqlalchemy import Column, Engine, bindparam, delete, func, literal, select, tuple_, update
 
 from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.ownership import Ownership, bucket_of
 from region_scheduler.drivers.sql.engine import reading, writing
+from region_scheduler.drivers.sql.prepared import Prepared
 from region_scheduler.drivers.sql.schema import prepare
-from region_scheduler.drivers.sql.tables import PROMOTION_ORDER, backlog
+from region_scheduler.drivers.sql.tables import PROMOTION_ORDER, backlog, unescaped
 from region_scheduler.drivers.sql.top import FIELDS, PARTS_MAX, best_rows
 from region_scheduler.drivers.sql.upsert import NewerUpsert, older_delete
 from region_scheduler.ports.backlog import ALL, BacklogRow, Eligible, Place
@@ -39,6 +39,12 @@ class SqlBacklog:
         self._upsert = NewerUpsert(
             engine, backlog, kept=("due_s", "rests_until_s"), while_same="spell"
         )
+        self._tenants = Prepared(engine, _distinct(backlog.c.tenant))
+        self._buckets = Prepared(engine, _distinct(backlog.c.bucket))
+        self._remove = Prepared(engine, older_delete(backlog))
+        rests = backlog.c.rests_until_s
+        next_due = select(func.min(rests)).where(rests > bindparam("now_s"))
+        self._next_due = Prepared(engine, next_due)
 
     def prepare(self) -> None:
         """Make the store if it is missing.
@@ -71,7 +77,7 @@ class SqlBacklog:
             Unavailable: No answer.
         """
         with reading(self._engine) as connection:
-            return list(connection.execute(_distinct(backlog.c.tenant)).scalars())
+            return [unescaped(name) for name in self._tenants.once(connection).scalars()]
 
     def buckets(self) -> list[int]:
         """Return the buckets that have rows, lowest first.
@@ -80,7 +86,7 @@ class SqlBacklog:
             Unavailable: No answer.
         """
         with reading(self._engine) as connection:
-            return list(connection.execute(_distinct(backlog.c.bucket)).scalars())
+            return list(self._buckets.once(connection).scalars())
 
     def top(
         self, shares: Mapping[str, int], now_s: float, eligible: Eligible = ALL
@@ -126,7 +132,7 @@ class SqlBacklog:
             return
         values = [{"of_task": task, "of_seq": seq} for task, seq in sorted(rows)]
         with writing(self._engine) as connection:
-            connection.execute(older_delete(backlog), values)
+            self._remove.each(connection, values)
 
     def rest(self, task: TaskId, seq: int, until_s: float) -> None:
         """Let a row rest until an instant, unless it has a higher `seq` by now.
@@ -149,9 +155,8 @@ class SqlBacklog:
         Raises:
             Unavailable: No answer.
         """
-        query = select(func.min(backlog.c.rests_until_s)).where(backlog.c.rests_until_s > now_s)
         with reading(self._engine) as connection:
-            found: float | None = connection.execute(query).scalar()
+            found: float | None = self._next_due.once(connection, now_s=now_s).scalar()
         return found
 
     def marks(self, tasks: Sequence[TaskId] | None = None) -> Mapping[TaskId, int]:
@@ -197,7 +202,6 @@ class SqlBacklog:
         }
 
 
-@cache
 def _distinct(column: Column[Any]) -> Any:
     """Return the question for the distinct values of a column: one look into its index for each."""
     least = select(func.min(column).label("value"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,7 +122,7 @@ def _open_sqlite(url: str, path: str | None) -> Engine:
 
 def _identity(path: str) -> tuple[int, int]:
     try:
-        found = Path(path).stat()
+        found = os.stat(path)
     except FileNotFoundError:
         return (0, 0)
     return (found.st_dev, found.st_ino)

@@ -9,9 +9,8 @@ SQLAlchemy takes longer to compile them, anew for every number of tenants, than 
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, CursorResult
@@ -20,7 +19,7 @@ from region_scheduler.drivers.sql.tables import escaped, unescaped
 from region_scheduler.ports.backlog import BacklogRow, Eligible
 
 _WRITTEN_ONLY: Final = frozenset({"rest_s", "not_before_s"})
-FIELDS: Final = tuple(f.name for f in dataclasses.fields(BacklogRow) if f.name not in _WRITTEN_ONLY)
+FIELDS: Final = tuple(name for name in BacklogRow._fields if name not in _WRITTEN_ONLY)
 PARTS_MAX: Final = 100
 """Tenants in one question; SQLite takes 500 parts of a UNION at most."""
 
@@ -73,7 +72,7 @@ def best_rows(
         values["buckets"] = sorted(eligible.buckets)
     is_postgresql = connection.dialect.name == "postgresql"
     ask = _lateral if is_postgresql else _union
-    return [_row(found) for found in ask(connection, shares, values)]
+    return [_row(found) for found in ask(connection, shares, values).all()]
 
 
 def _lateral(
@@ -108,13 +107,11 @@ def _union(
 
 
 def _row(values: Sequence[Any]) -> BacklogRow:
-    given = dict(zip(FIELDS, values, strict=True))
-    for name, decode in _DECODED.items():
-        given[name] = decode(given[name])
-    return BacklogRow(**given)
+    given = list(values)
+    given[_TENANT] = unescaped(given[_TENANT])
+    given[_LOCKS] = tuple(json.loads(given[_LOCKS])) if given[_LOCKS] != "[]" else ()
+    return BacklogRow(*given)
 
 
-_DECODED: Final[dict[str, Callable[[str], Any]]] = {
-    "tenant": unescaped,
-    "locks": lambda text: tuple(json.loads(text)),
-}
+_TENANT: Final = FIELDS.index("tenant")
+_LOCKS: Final = FIELDS.index("locks")

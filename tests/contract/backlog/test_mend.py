@@ -105,11 +105,11 @@ def two(graph: ArangoGraph, backlog: Backlog, metadata: Metadata) -> Two:
 
 
 def row_of(task: Task, seq: int, **more: Any) -> BacklogRow:
-    return replace(BacklogRow.of(task), seq=seq, **more)
+    return BacklogRow.of(task)._replace(seq=seq, **more)
 
 
 def meta_of(task: Task, seq: int, **more: Any) -> TaskRow:
-    return replace(TaskRow.of(task), seq=seq, **more)
+    return TaskRow.of(task)._replace(seq=seq, **more)
 
 
 def disarray(two: Two) -> dict[str, Task]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from region_scheduler.domain.dag import Dag
-from region_scheduler.domain.ids import RunId
+from region_scheduler.domain.ids import RunId, TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Role
 from region_scheduler.domain.pause import Scope, ScopeKind
 from region_scheduler.domain.region import Region
@@ -239,6 +239,19 @@ def test_of_what_is_claimable_each_tenant_has_an_equal_part_of_a_limit(
     assert set(found) == {task.id for task in (*much[:3], *little)}
     assert [id_ for id_ in found if id_ in {task.id for task in much}] == [t.id for t in much[:3]]
     assert len(graph.tasks.marks_claimable("eu", 100)) == 11
+
+
+def test_a_look_is_two_round_trips_however_much_is_ready(graph: ArangoGraph) -> None:
+    tasks = [a_task(f"t{n}", tenant=f"of{n % 2}", state=S.READY) for n in range(5)]
+    graph.tasks.insert(tasks)
+    ids = [task.id for task in tasks]
+    before = graph.round_trips
+
+    marks = graph.tasks.marks_claimable("eu", 4)
+    found = graph.tasks.known([*marks, *(TaskId(f"{ids[0]}{n}") for n in range(2_500))])
+
+    assert len(marks) == len(found) == 4
+    assert graph.round_trips - before <= 2  # none at all in this process
 
 
 def test_how_a_region_stands_is_seen_in_one_look(graph: ArangoGraph) -> None:

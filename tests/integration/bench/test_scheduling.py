@@ -23,7 +23,7 @@ def test_a_batch_takes_at_most_six_round_trips_to_the_store_locks_and_a_look_inc
             assert len(here.scheduler.tick().dispatched) == 50
             trips.append(here.round_trips() - before)
         assert max(trips) <= scheduling.ROUND_TRIPS
-        assert min(trips) >= 4, "look at the region, read, claim, assign"
+        assert min(trips) >= 4, "look at the region, look at the slots, claim, assign"
         here.work_off()
         assert here.ports.queue.length("default") == 0
         assert here.ports.graph.slots.taken() == []

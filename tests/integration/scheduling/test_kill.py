@@ -33,7 +33,7 @@ POINTS = (
     "tasks.write by ResourceManager._lose",
     "regions.write by Owner.may_promote",
     "backlog.add by Batcher._discover",
-    "metadata.record by Batcher.note",
+    "metadata.record by Batcher._note",
     "tasks.write by Scheduler._claim",
     "slots.insert by make_units.<locals>.<listcomp>",
     "slots.write by _take_unit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from region_scheduler.embedded.arango.aql.conditions import Condition, Path, resolved
@@ -319,12 +319,12 @@ def _fetch_sorted(reading: _Reading, *, is_sparse: bool, is_reverse: bool, is_ar
             return None
         if all(len(values) == 1 for values in choices):
             found = current.lookup([values[0] for values in choices], bounds, is_reverse)
-            return _each_once(found) if is_array else found
-        return _each_once(
-            document
-            for values in product(*choices)
-            for document in current.lookup(values, bounds, is_reverse)
-        )
+        else:
+            found = chain.from_iterable(
+                current.lookup(values, bounds, is_reverse) for values in product(*choices)
+            )
+        # A document has one place in the index, unless it has one for each element of an array.
+        return _each_once(found) if is_array else found
 
     return fetch
 

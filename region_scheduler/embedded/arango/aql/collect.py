@@ -75,8 +75,9 @@ def collect(compiler: Compiler, clause: syntax.Collect, scope: Scope) -> Step:
             values = [key(frame) for key in keys]
             group = _group_of(groups, values, calls)
             group.count += 1
-            for call, state in zip(calls, group.aggregates, strict=True):
-                state.add(call.argument(frame))
+            if calls:
+                for call, state in zip(calls, group.aggregates, strict=True):
+                    state.add(call.argument(frame))
             if keep_row is not None:
                 row = keep_row(frame)
                 frame[0].account(row)
