@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from region_scheduler.embedded.arango.errors import ArangoError
 from region_scheduler.embedded.arango.session import EdgeDefinition, Range
@@ -23,6 +24,9 @@ from region_scheduler.embedded.arango.storage.layers import (
 from region_scheduler.embedded.arango.storage.locks import LockTable, locks_of
 from region_scheduler.embedded.arango.storage.record import Record, changed_key
 from region_scheduler.embedded.arango.storage.ticks import Ticks
+
+_key_of: Final = itemgetter(-1)
+"""An entry of an index ends with the key of its document."""
 
 
 class Transaction(ABC):
@@ -156,11 +160,10 @@ class _PlaceAccess(CollectionAccess):
         self, index: Index, equal: Sequence[Any], bounds: Range | None, is_reverse: bool
     ) -> Iterator[Record]:
         entries = index.between(index.span(equal, bounds), is_reverse)
-        keys: Iterator[str] = (entry[-1] for entry in entries)
+        keys: Iterator[str] = map(_key_of, entries)
         if isinstance(index, PersistentIndex) and index.has_array:
             keys = iter(dict.fromkeys(keys))
-        record = self.source.record
-        return (found for key in keys if (found := record(key)) is not None)
+        return filter(None, map(self.source.record, keys))
 
     def note_failure(self, body: Any) -> None:
         key = body.get("_key") if isinstance(body, dict) else body
