@@ -154,7 +154,7 @@ class AttemptHandler:
         if message.schema != SCHEMA or message.region != self._who.region:
             self._hand_back(message, f"delivered to {self._who.region}")
             return
-        if self._seconds_left() <= self._timings.stop_s:
+        if not self._may_begin():
             self._hand_back(message, "the worker's lease is about to run out")
             return
         receipt_id = ReceiptId(self._ids.new())
@@ -163,6 +163,16 @@ class AttemptHandler:
             self._attempt(message, receipt_id)
         finally:
             self._receipts.leave(receipt_id)
+
+    def _may_begin(self) -> bool:
+        """Say whether the lease lasts, if need be after a renewal that is on its way.
+
+        The pause also keeps a worker that cannot renew from handing one task back without an end:
+        its scheduler, which still can, would send it again at once.
+        """
+        if self._seconds_left() <= self._timings.stop_s:
+            self._pause(self._timings.retry_s)
+        return self._seconds_left() > self._timings.stop_s
 
     def _attempt(self, message: AttemptMessage, receipt_id: ReceiptId) -> None:
         holder = Holder(self._who.incarnation, receipt_id)
