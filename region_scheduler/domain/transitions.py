@@ -222,14 +222,24 @@ def requeue(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
     )
 
 
-def lose(task: Task, token: Token, reason: str, stamp: Stamp) -> Task:
+def lose(task: Task, token: Token, holder: Holder | None, reason: str, stamp: Stamp) -> Task:
     """Take a task from a holder that is gone: a claimed one goes back, a running one by `on_loss`.
 
     Only an observer whose count has run out may call this for a running task.
 
+    Args:
+        task: The task.
+        token: As the observer saw it.
+        holder: Who is gone. Under the very same token a living worker may have started the task
+            since: then it is that worker's.
+        reason: For people.
+        stamp: The observer.
+
     Raises:
-        Fenced: The token has moved already.
+        Fenced: The token has moved already, or another holds the task by now.
     """
+    if task.token == token and task.holder != holder:
+        raise Fenced(held=f"{token} of {holder}", current=f"{task.token} of {task.holder}")
     if task.state is TaskState.CLAIMED:
         return requeue(task, token, reason, stamp)
     _require(task, token, TaskState.RUNNING)

@@ -183,7 +183,11 @@ class ResourceManager:
     def _lose(self, tasks: Sequence[Task], reason: str) -> list[Task]:
         stamp = self._stamp()
         changes = [
-            Change(task.id, partial(lose, token=task.token, reason=reason, stamp=stamp), known=task)
+            Change(
+                task.id,
+                partial(lose, token=task.token, holder=task.holder, reason=reason, stamp=stamp),
+                known=task,
+            )
             for task in tasks
         ]
         outcomes = commit(self._graph.tasks, changes)

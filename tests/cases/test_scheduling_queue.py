@@ -95,7 +95,13 @@ def test_dbl_031_a_completion_after_another_end_changes_nothing_and_harms_nobody
         task = task_of(world, run, "a")
         for decide in (
             partial(cancel, reason="alice", stamp=STAMP),
-            partial(lose, token=task.token, reason="holder lost its lease", stamp=STAMP),
+            partial(
+                lose,
+                token=task.token,
+                holder=task.holder,
+                reason="holder lost its lease",
+                stamp=STAMP,
+            ),
         ):
             commit_one(graph_of(world).tasks, Change(task.id, decide))
 

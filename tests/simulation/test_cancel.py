@@ -87,7 +87,9 @@ def mixed(world: World) -> Run:
     )
     begin = partial(start, token=taken.token, holder=holder, at=AT)
     begun = commit_one(store, Change(id_, begin))
-    take = partial(lose, token=begun.token, reason="gone", stamp=Stamp("test", AT))
+    take = partial(
+        lose, token=begun.token, holder=begun.holder, reason="gone", stamp=Stamp("test", AT)
+    )
     commit_one(store, Change(id_, take))
     found = states(world, run)
     assert found.pop("doubt") is TaskState.IN_DOUBT

@@ -83,7 +83,7 @@ def ended(kind: ExitKind, **more: Any) -> Task:
 
 def in_doubt(**more: Any) -> Task:
     task = running(**{"spec": a_spec(on_loss=OnLoss.INSPECT), **more})
-    return lose(task, task.token, "lease over", STAMP)
+    return lose(task, task.token, task.holder, "lease over", STAMP)
 
 
 def failed(**more: Any) -> Task:

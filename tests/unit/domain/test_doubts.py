@@ -78,12 +78,12 @@ def test_a_step_that_was_broken_off_leaves_a_doubt(on_loss: OnLoss, is_cancelled
 
     assert after(ExitKind.FENCED, task).is_inspect
     assert after(ExitKind.IN_DOUBT, task).is_inspect
-    assert lose(task, task.token, "lease over", STAMP).is_inspect
+    assert lose(task, task.token, task.holder, "lease over", STAMP).is_inspect
 
 
 def test_a_repeatable_step_that_was_broken_off_leaves_none() -> None:
     assert not ended(ExitKind.FENCED).is_inspect
-    assert not lose(running(), running().token, "lease over", STAMP).is_inspect
+    assert not lose(running(), running().token, running().holder, "lease over", STAMP).is_inspect
 
 
 def test_a_doubt_outlives_cancel_and_resume() -> None:
@@ -95,7 +95,7 @@ def test_a_doubt_outlives_cancel_and_resume() -> None:
 def test_a_doubt_outlives_failure_and_resume() -> None:
     spec = a_spec(on_loss=OnLoss.INSPECT, retry=replace(a_spec().retry, losses_limit=0))
     task = running(spec=spec)
-    lost = lose(task, task.token, "lease over", STAMP)
+    lost = lose(task, task.token, task.holder, "lease over", STAMP)
     assert lost.state is S.FAILED
     resumed = resume(lost, STAMP)
 
@@ -108,7 +108,7 @@ def test_too_many_inspections_ask_a_person_whose_yes_settles_the_doubt() -> None
     for waiting in (
         ended(ExitKind.IN_DOUBT, spec=spec),
         ended(ExitKind.FENCED, spec=spec),
-        lose(running(spec=spec), running(spec=spec).token, "lease over", STAMP),
+        lose(running(spec=spec), running(spec=spec).token, running().holder, "lease over", STAMP),
     ):
         assert (waiting.state, waiting.is_inspect) == (S.AWAITING, True)
         assert not answer(waiting, True, {}, "by anna", STAMP).is_inspect

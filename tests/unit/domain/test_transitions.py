@@ -68,7 +68,7 @@ ACTS: dict[str, Callable[[Task], Task]] = {
     "start": lambda t: start(t, t.token, OTHER, AT),
     "complete": lambda t: complete(t, t.token, WORKER, OK, AT),
     "requeue": lambda t: requeue(t, t.token, "hand-back", STAMP),
-    "lose": lambda t: lose(t, t.token, "lease over", STAMP),
+    "lose": lambda t: lose(t, t.token, t.holder, "lease over", STAMP),
     "stop": lambda t: request_stop(t, "cap", STAMP),
     "answer yes": lambda t: answer(t, True, {}, "by anna", STAMP),
     "answer no": lambda t: answer(t, False, {}, "by anna", STAMP),
@@ -207,7 +207,7 @@ def test_both_halves_of_a_token_count(wrong: Token) -> None:
     acts: list[Callable[[], Task]] = [
         lambda: start(claimed(), wrong, WORKER, AT),
         lambda: complete(running(), wrong, WORKER, OK, AT),
-        lambda: lose(running(), wrong, "lease over", STAMP),
+        lambda: lose(running(), wrong, running().holder, "lease over", STAMP),
         lambda: requeue(claimed(), wrong, "hand-back", STAMP),
     ]
     for act in acts:
@@ -284,10 +284,19 @@ def test_a_repeated_completion_finds_its_receipt(kind: ExitKind) -> None:
 
 def test_a_late_completion_after_a_loss_counts_for_nothing() -> None:
     task = running()
-    lost = lose(task, task.token, "lease over", STAMP)
+    lost = lose(task, task.token, task.holder, "lease over", STAMP)
 
     with pytest.raises(Fenced):
         complete(lost, task.token, WORKER, OK, LATER)
+
+
+def test_a_task_that_a_living_worker_started_is_not_taken_for_its_dead_scheduler() -> None:
+    """A start keeps the token: the observer saw the claim of a dead scheduler, not this."""
+    seen, now = claimed(), running()
+    assert seen.token == now.token
+
+    with pytest.raises(Fenced):
+        lose(now, seen.token, seen.holder, "lease over", STAMP)
 
 
 @pytest.mark.parametrize("kind", [ExitKind.RETRYABLE, ExitKind.CAPPED])
@@ -340,7 +349,7 @@ def test_a_claimed_inspection_goes_back_to_doubt() -> None:
     task = claim(in_doubt(), ClaimId("claim-2"), SCHEDULER, "eu", AT)
 
     assert requeue(task, task.token, "hand-back", STAMP).state is S.IN_DOUBT
-    assert lose(task, task.token, "lease over", STAMP).state is S.IN_DOUBT
+    assert lose(task, task.token, task.holder, "lease over", STAMP).state is S.IN_DOUBT
 
 
 def test_contention_cannot_grow_a_document() -> None:
@@ -365,7 +374,7 @@ def test_starts_and_losses_are_never_forgotten() -> None:
         task = requeue(task, task.token, "hand-back", STAMP)
         task = claim(task, ClaimId(f"again-{n}"), SCHEDULER, "eu", AT)
         task = start(task, task.token, WORKER, AT)
-        task = lose(task, task.token, "lease over", STAMP)
+        task = lose(task, task.token, task.holder, "lease over", STAMP)
 
     kinds = [entry.kind for entry in task.history]
     assert kinds.count(EventKind.STARTED) == kinds.count(EventKind.LOST) == 2
@@ -394,7 +403,7 @@ def test_only_lost_locks_count_towards_a_reservation_and_a_start_clears_them() -
 )
 def test_what_follows_a_loss(on_loss: OnLoss, state: TaskState, is_inspect: bool) -> None:
     task = running(spec=a_spec(on_loss=on_loss))
-    after = lose(task, task.token, "lease over", STAMP)
+    after = lose(task, task.token, task.holder, "lease over", STAMP)
 
     assert (after.state, after.is_inspect) == (state, is_inspect)
     assert after.token == task.token.left()
@@ -407,14 +416,14 @@ def test_losses_run_out() -> None:
     for n in range(3):
         task = claim(task, ClaimId(f"claim-{n}"), SCHEDULER, "eu", AT)
         task = start(task, task.token, WORKER, AT)
-        task = lose(task, task.token, "lease over", STAMP)
+        task = lose(task, task.token, task.holder, "lease over", STAMP)
 
     assert (task.state, task.losses) == (S.FAILED, 3)
 
 
 def test_a_loss_after_a_cancel_ends_cancelled_with_the_doubt_recorded() -> None:
     task = cancel(running(), "cancel", STAMP)
-    after = lose(task, task.token, "lease over", STAMP)
+    after = lose(task, task.token, task.holder, "lease over", STAMP)
 
     assert (after.state, after.is_inspect) == (S.CANCELLED, True)
 
@@ -426,7 +435,7 @@ def test_inspections_run_out_and_a_person_is_asked() -> None:
     for n in range(2):
         task = claim(task, ClaimId(f"claim-{n}"), SCHEDULER, "eu", AT)
         task = start(task, task.token, WORKER, AT)
-        task = lose(task, task.token, "lease over", STAMP)
+        task = lose(task, task.token, task.holder, "lease over", STAMP)
 
     assert (task.state, task.inspections) == (S.AWAITING, 2)
 

@@ -111,7 +111,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(choice=st.randoms(use_true_random=False))
     def lose(self, choice: Any) -> None:
-        self._try(lose, choice.choice(self.tokens[-3:]), "lease over", STAMP)
+        self._try(lose, choice.choice(self.tokens[-3:]), self.task.holder, "lease over", STAMP)
 
     @rule(reason=st.sampled_from(["cancel", "cap", "clear"]))
     def request_stop(self, reason: str) -> None:
