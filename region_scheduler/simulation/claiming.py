@@ -48,6 +48,7 @@ _REGION: Final = "here"
 _RUN: Final = RunId("run")
 _SCHEDULERS: Final = 2
 _CHILDREN: Final = 2
+_FIRST: Final = "worker:0"
 _OBSERVER: Final = Incarnation("observer:0")
 
 
@@ -101,13 +102,13 @@ class State(NamedTuple):
         lives: Which life of each scheduler it is; an earlier one is dead.
         observer: What it does, if anything.
         children: What the worker's pool children do.
-        worker: Which life of the worker it is.
+        worker: Its last life; the first may still be there.
         deliveries: How often each message was taken.
         running: (task, receipt) of the steps that run.
         queue: Messages that nobody has taken.
         late: (before, after) of writes that travel still, as numbers of values.
-        is_paused: The worker's processes stand still; its steps run on.
-        is_over: The worker's lease is over: its shims have ended the steps.
+        is_paused: The processes of the worker's first life stand still; its steps run on.
+        is_over: Their lease is over: the shims have ended the steps.
         fenced: Incarnations that are fenced.
         left: What may still go wrong.
         problem: An invariant that an event has broken.
@@ -356,22 +357,21 @@ class ClaimModel:
     def _schedulers(self, state: State) -> Iterator[tuple[str, State]]:
         for s, process in enumerate(state.schedulers):
             name = f"scheduler-{s}:{state.lives[s]}"
-            if process is None:
-                for n, number in enumerate(state.tasks):
-                    task: Task = self._values[number]
-                    if task.state in CLAIMABLE:
-                        # Of no two tries: until the number has moved it does not try again.
-                        claim_id = f"{name}/{n}.{task.token.number}"
-                        picked = Process("promote", (n, name, claim_id, number))
-                        begun = _with(state, s, picked)
-                        yield f"{name} reads task {n}, which is {task.state}", begun
-                continue
-            for event, after, going in self._called(state, process):
-                yield f"{name} {event}", _with(after, s, going)
             if Trouble.SCHEDULER_KILLED in state.left:
                 lives = (*state.lives[:s], state.lives[s] + 1, *state.lives[s + 1 :])
                 dead = _without(_with(state, s, None), Trouble.SCHEDULER_KILLED)
                 yield f"{name} is killed", dead._replace(lives=lives)
+            if process is not None:
+                for event, after, going in self._called(state, process):
+                    yield f"{name} {event}", _with(after, s, going)
+                continue
+            for n, number in enumerate(state.tasks):
+                task = self._values.task(number)
+                if task.state in CLAIMABLE:
+                    # Of no two tries: until the number has moved it does not try again.
+                    claim_id = f"{name}/{n}.{task.token.number}"
+                    picked = Process("promote", (n, name, claim_id, number))
+                    yield f"{name} reads task {n}, which is {task.state}", _with(state, s, picked)
 
     def _observer(self, state: State) -> Iterator[tuple[str, State]]:
         if state.observer is not None:
@@ -392,7 +392,7 @@ class ClaimModel:
             f"scheduler-{s}:{life}" for s, lives in enumerate(state.lives) for life in range(lives)
         }
         if state.is_over:
-            dead.add(f"worker:{state.worker}")
+            dead.add(_FIRST)
         for name in sorted(dead - state.fenced):
             yield f"observer fences {name}", state._replace(fenced=state.fenced | {name})
 
@@ -408,7 +408,7 @@ class ClaimModel:
                 yield "requeue", "timed out", state
             elif Trouble.MESSAGE_SLOW in state.left:
                 yield "requeue", "timed out", _without(state, Trouble.MESSAGE_SLOW)
-        is_beating = holder.incarnation == f"worker:{state.worker}" and not state.is_paused
+        is_beating = holder.incarnation != _FIRST or not (state.is_paused or state.is_over)
         listed = {process.what[2] for process in state.children}
         if task.state is TaskState.RUNNING and is_beating and holder.receipt_id not in listed:
             yield "lose", "is not in its worker's beats", state
@@ -426,23 +426,13 @@ class ClaimModel:
         return first is TaskState.DONE and second is TaskState.PENDING
 
     def _worker(self, state: State) -> Iterator[tuple[str, State]]:
-        name = f"worker:{state.worker}"
-        if state.is_paused:
-            if not state.is_over:
-                ended = () if self.rules.is_deadline_kept else state.running
-                yield f"{name}'s lease is over", state._replace(is_over=True, running=ended)
-            yield f"{name} goes on", state._replace(is_paused=False)
-            return
-        if Trouble.WORKER_PAUSED in state.left:
-            paused = _without(state, Trouble.WORKER_PAUSED)
-            yield f"{name} is paused", paused._replace(is_paused=True)
-        if state.is_over:
-            if name in state.fenced:
-                yield f"{name} sees that it is fenced", _restarted(state)
-            else:
-                yield f"{name} renews its lease", state._replace(is_over=False)
-        yield from self._deliveries(state, name)
+        yield from self._lease(state)
+        if f"worker:{state.worker}" in state.fenced:
+            yield f"worker:{state.worker + 1} starts", state._replace(worker=state.worker + 1)
+        yield from self._deliveries(state)
         for c, child in enumerate(state.children):
+            if state.is_paused and child.what[1] == _FIRST:
+                continue
             others = state.children[:c] + state.children[c + 1 :]
             for event, after, going in self._called(state, child):
                 children = others if going is None else _sorted((*others, going))
@@ -450,24 +440,45 @@ class ClaimModel:
             if Trouble.CHILD_KILLED in state.left:
                 yield f"child {child.what[2]} is killed", _killed(state, child, others)
 
-    def _deliveries(self, state: State, name: str) -> Iterator[tuple[str, State]]:
-        if len(state.children) == _CHILDREN or state.is_over:
-            return
-        for message in sorted(set(state.queue)):
-            queue, counts = list(state.queue), dict(state.deliveries)
-            known = {*queue, *(child.what[0] for child in state.children)}
-            queue.remove(message)
-            counts[message] = counts.get(message, 0) + 1
-            receipt = f"{name}/{message.task}.{message.number}.{counts[message]}"
-            seen = state.tasks[message.task]
-            taker = Process("attempt", (message, name, receipt, seen))
-            taken = state._replace(
-                queue=tuple(queue),
-                deliveries=tuple(sorted((m, n) for m, n in counts.items() if m in known)),
-            )
-            if self._call(taker) is not None:
-                taken = taken._replace(children=_sorted((*state.children, taker)))
-            yield f"child {receipt} takes a message and reads task {message.task}", taken
+    def _lease(self, state: State) -> Iterator[tuple[str, State]]:
+        """Yield what happens to the lease of the worker's first life; no later one is disturbed."""
+        if state.is_paused:
+            if not state.is_over:
+                ended = () if self.rules.is_deadline_kept else state.running
+                yield f"{_FIRST}'s lease is over", state._replace(is_over=True, running=ended)
+            yield f"{_FIRST} goes on", state._replace(is_paused=False)
+        elif state.is_over and _FIRST not in state.fenced:
+            yield f"{_FIRST} renews its lease", state._replace(is_over=False)
+        elif any(child.what[1] == _FIRST for child in state.children) and state.is_over:
+            yield f"{_FIRST} sees that it is fenced, and ends", _ended(state)
+        if Trouble.WORKER_PAUSED in state.left:
+            paused = _without(state, Trouble.WORKER_PAUSED)
+            yield f"{_FIRST} is paused", paused._replace(is_paused=True)
+
+    def _deliveries(self, state: State) -> Iterator[tuple[str, State]]:
+        is_first_well = not (state.is_paused or state.is_over or _FIRST in state.fenced)
+        lives = [_FIRST] if is_first_well else []
+        lives += [f"worker:{life}" for life in range(1, state.worker + 1)]
+        for name in lives:
+            if sum(child.what[1] == name for child in state.children) == _CHILDREN:
+                continue
+            for message in sorted(set(state.queue)):
+                yield self._delivered(state, name, message)
+
+    def _delivered(self, state: State, name: str, message: Message) -> tuple[str, State]:
+        queue, counts = list(state.queue), dict(state.deliveries)
+        known = {*queue, *(child.what[0] for child in state.children)}
+        queue.remove(message)
+        counts[message] = counts.get(message, 0) + 1
+        receipt = f"{name}/{message.task}.{message.number}.{counts[message]}"
+        taken = state._replace(
+            queue=tuple(queue),
+            deliveries=tuple(sorted((m, n) for m, n in counts.items() if m in known)),
+        )
+        taker = Process("attempt", (message, name, receipt, state.tasks[message.task]))
+        if self._call(taker) is not None:
+            taken = taken._replace(children=_sorted((*state.children, taker)))
+        return f"child {receipt} takes a message and reads task {message.task}", taken
 
     def _called(
         self, state: State, process: Process
@@ -498,7 +509,8 @@ class ClaimModel:
                 yield from _publications(state, *call.arguments)
             case "begin":
                 n, receipt = call.arguments
-                is_going = not (state.is_over and self.rules.is_deadline_kept)
+                is_out = state.is_over and receipt.startswith(_FIRST)
+                is_going = not (is_out and self.rules.is_deadline_kept)
                 yield "begins its step", self._begun(state, n, receipt, is_going), is_going
             case _:
                 step = call.arguments
@@ -588,15 +600,13 @@ def _killed(state: State, child: Process, others: tuple[Process, ...]) -> State:
     )
 
 
-def _restarted(state: State) -> State:
-    """Return the state after a worker ended for its fence, and its next life began."""
-    messages = [child.what[0] for child in state.children]
+def _ended(state: State) -> State:
+    """Return the state after the worker's first life ended, its steps and its children with it."""
+    gone = [child for child in state.children if child.what[1] == _FIRST]
     return state._replace(
-        worker=state.worker + 1,
-        children=(),
-        running=(),
-        queue=_sorted((*state.queue, *messages)),
-        is_over=False,
+        children=tuple(child for child in state.children if child.what[1] != _FIRST),
+        running=tuple(step for step in state.running if not step[1].startswith(_FIRST)),
+        queue=_sorted((*state.queue, *(child.what[0] for child in gone))),
     )
 
 
