@@ -11,6 +11,7 @@ from region_scheduler.cli.output import Output
 
 if TYPE_CHECKING:
     from region_scheduler.domain.region import Region
+    from region_scheduler.operations.forecast import Forecast
     from region_scheduler.operations.regions import Outlook, Situation, Wish
 
 app = typer.Typer(
@@ -53,6 +54,10 @@ def show(region: Name, state_dir: StateDir = None, as_json: Json = False) -> Non
         "in_flight": stays.in_flight,
         "unheld": stays.waiting,
     }
+    if found.is_leaving:
+        left = stays.waiting + stays.in_flight
+        rate = found.moves_per_s
+        value |= {"left": left, "empty_in_s": round(left / rate, 1) if rate else None}
     Output(as_json).result(value, lambda: [f"{name}: {text}" for name, text in value.items()])
 
 
@@ -111,10 +116,14 @@ def return_(
 
 def _act(region: str, wish: Wish, is_dry: bool, state_dir: StateDir, as_json: bool) -> None:
     from region_scheduler.cli.session import session
-    from region_scheduler.operations.regions import carry_out, find_region, outlook
+    from region_scheduler.domain.tenant import LEVELS
+    from region_scheduler.operations.regions import Foretelling, carry_out, find_region, outlook
 
     with session(state_dir) as opened:
-        seen = outlook(opened.graph, find_region(opened.graph, region), wish, opened.actor.id)
+        level = LEVELS[opened.settings.tenants.level_default]
+        foretelling = Foretelling(opened.graph, level, opened.clock) if is_dry else None
+        found = find_region(opened.graph, region)
+        seen = outlook(opened.graph, found, wish, opened.actor.id, foretelling)
         after = seen.region
         if not is_dry:
             settler, auditor, clock = opened.settler, opened.auditor, opened.clock
@@ -127,6 +136,9 @@ def _act(region: str, wish: Wish, is_dry: bool, state_dir: StateDir, as_json: bo
         "waiting": seen.waiting,
         "in_flight": seen.in_flight,
         "locks": list(seen.locks),
+        "makespan_s": _makespan(seen.now),
+        "makespan_then_s": _makespan(seen.then),
+        "stuck_then": seen.then.stuck if seen.then else None,
         "dry_run": is_dry,
     }
     Output(as_json).result(value, lambda: _lines(after, seen, is_dry))
@@ -141,7 +153,17 @@ def _lines(after: Region, seen: Outlook, is_dry: bool) -> list[str]:
     if seen.in_flight:
         locks = f", with {', '.join(seen.locks)}" if seen.locks else ""
         lines.append(f"{seen.in_flight} tasks are claimed or running here{locks}")
+    if seen.now and seen.then:
+        stuck = f"; {seen.then.stuck} would not run at all" if seen.then.stuck else ""
+        lines.append(
+            f"all that goes on would be done in {seen.then.makespan_s:.0f} s,"
+            f" now in {seen.now.makespan_s:.0f} s{stuck}"
+        )
     return lines
+
+
+def _makespan(told: Forecast | None) -> float | None:
+    return round(told.makespan_s, 1) if told else None
 
 
 def _row(one: Situation) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
 from region_scheduler.commit.gate import Change, Outcome, commit, commit_one
+from region_scheduler.domain.ids import TaskId
 from region_scheduler.domain.instance import Fence, FenceKind, Instance, Role, fenced
 from region_scheduler.domain.region import (
     Region,
@@ -19,12 +20,16 @@ from region_scheduler.domain.region import (
     failed,
     returned,
 )
-from region_scheduler.domain.relocation import destinations, sites
+from region_scheduler.domain.relocation import Site, destinations, sites
 from region_scheduler.domain.states import TaskState
+from region_scheduler.domain.task import Task
+from region_scheduler.domain.tenant import Level
 from region_scheduler.domain.transitions import Stamp, request_stop
 from region_scheduler.errors import InvalidInput, NotFound, OutcomeUnknown
+from region_scheduler.identity.tenants import levels_of
 from region_scheduler.lifecycle.settle import Settler
 from region_scheduler.operations.audit import Auditor
+from region_scheduler.operations.forecast import TASKS_MAX, Forecast, Places, forecast
 from region_scheduler.ports.records import GraphStores
 from region_scheduler.ports.time import Clock
 
@@ -87,6 +92,8 @@ class Outlook:
         waiting: How many would wait here, with nowhere to go or because nothing moves.
         in_flight: How many are claimed or running here now; they go on unless they are stopped.
         locks: The resources that those hold meanwhile.
+        now: When all that goes on would be done as things are; None of too many tasks.
+        then: The same after the wish.
     """
 
     region: Region
@@ -94,6 +101,8 @@ class Outlook:
     waiting: int
     in_flight: int
     locks: tuple[str, ...]
+    now: Forecast | None = None
+    then: Forecast | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +157,17 @@ def find_region(graph: GraphStores, name: str) -> Region:
     return found
 
 
-def outlook(graph: GraphStores, region: Region, wish: Wish, by: str) -> Outlook:
+def outlook(
+    graph: GraphStores, region: Region, wish: Wish, by: str, foretelling: Foretelling | None = None
+) -> Outlook:
     """Return what `wish` would do now; writes nothing.
+
+    Args:
+        graph: The graph store.
+        region: As read.
+        wish: What is wanted of it.
+        by: Who wants it.
+        foretelling: Says when all would be done, before and after; None leaves that out.
 
     Raises:
         IllegalMove: The region cannot do so from where it is.
@@ -158,21 +176,78 @@ def outlook(graph: GraphStores, region: Region, wish: Wish, by: str) -> Outlook:
     """
     _check(wish)
     after = wish.after(region, by)
-    regions = [after if one.id == region.id else one for one in graph.regions.all()]
-    open_sites = sites(regions, graph.instances.unfenced(), graph.tasks.load())
+    before = graph.regions.all()
+    regions = [after if one.id == region.id else one for one in before]
+    members = graph.instances.unfenced()
+    open_sites = sites(regions, members, graph.tasks.load())
     elsewhere = [site for site in open_sites if site.region != region.id]
     held = graph.tasks.held(region.id)
     found = graph.tasks.unheld(region.id, elsewhere if after.is_leaving else [], _PREVIEW_MAX)
     stopped = [task for task in held if wish.is_stopping and task.state is TaskState.RUNNING]
     chosen = destinations([*found.tasks, *stopped], elsewhere)
     slots = graph.slots.held_by([task.id for task in held]) if held else []
+    now = then = None
+    if foretelling is not None:
+        stopping = {task.id for task in stopped}
+        now = foretelling.told(sites(before, members, {}), {}, frozenset())
+        then = foretelling.told(sites(regions, members, {}), chosen.to, stopping)
     return Outlook(
         region=after,
         moves=dict(sorted(Counter(chosen.to.values()).items())),
         waiting=found.stuck + len(chosen.waiting),
         in_flight=len(held),
         locks=tuple(sorted({slot.resource for slot in slots})),
+        now=now,
+        then=then,
     )
+
+
+class Foretelling:
+    """Everything that goes on, read once, to say when it would be done under this or that.
+
+    Args:
+        graph: The graph store.
+        level_default: Of tenants that have no document.
+        clock: This machine's clock.
+
+    Raises:
+        Unavailable: No answer.
+    """
+
+    def __init__(self, graph: GraphStores, level_default: Level, clock: Clock) -> None:
+        self._now = clock.now()
+        self._tasks: list[Task] = []
+        runs = graph.runs.unended()
+        self._is_known = sum(run.task_count for run in runs) <= TASKS_MAX
+        if self._is_known:
+            self._tasks = [task for run in runs for task in graph.tasks.of_run(run.id)]
+        pending = [task.id for task in self._tasks if task.state is TaskState.PENDING]
+        self._before = graph.tasks.numbers_before(pending) if pending else {}
+        tenants = sorted({task.tenant for task in self._tasks})
+        self._levels = levels_of(graph.tenants, tenants, level_default)
+
+    def told(
+        self, open_sites: Sequence[Site], to: Mapping[TaskId, str], stopping: Collection[TaskId]
+    ) -> Forecast | None:
+        """Return when all would be done; None of too many tasks.
+
+        Args:
+            open_sites: The regions that promote.
+            to: Tasks that are moved, with the region that each goes to.
+            stopping: Running tasks that are stopped first.
+        """
+        if not self._is_known:
+            return None
+        places = Places({site.region: site.slots for site in open_sites}, self._levels)
+        tasks = [
+            replace(
+                task,
+                region=to.get(task.id, task.region),
+                state=TaskState.READY if task.id in stopping else task.state,
+            )
+            for task in self._tasks
+        ]
+        return forecast(tasks, self._before, places, self._now)
 
 
 def carry_out(

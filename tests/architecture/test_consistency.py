@@ -39,6 +39,7 @@ RESTS: dict[tuple[str, str], str] = {
     ("operations/explain._of_ready", "durations.all"): SHOWN,
     ("operations/explain._of_region", "tasks.load"): SHOWN,
     ("operations/pauses.step", "tasks.of_run"): WRITTEN,
+    ("operations/regions.__init__", "tasks.of_run"): SHOWN,
     ("operations/regions.outlook", "tasks.load"): SHOWN,
     ("operations/regions.situations", "tasks.load"): SHOWN,
     ("operations/runs.find_run", "runs.recent"): SHOWN,
