@@ -64,6 +64,14 @@ def scheduling(seconds: Seconds = 4.0, is_checked: Checked = False, as_json: Jso
     return _told(measure(seconds), is_checked, as_json)
 
 
+@app.command(name="wide-area")
+def wide_area(is_checked: Checked = False, as_json: Json = False) -> int:
+    """Count the round trips from a completion to the start behind it, over three distances."""
+    from region_scheduler.bench.wide_area import measure
+
+    return _told(measure(), is_checked, as_json)
+
+
 @app.command()
 def contention(
     schedulers: Annotated[int, typer.Option("--schedulers", help="Serving processes.")] = 8,
