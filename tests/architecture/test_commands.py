@@ -22,7 +22,7 @@ NEED_NO_STACK = {"calendars preview", "config show", "schedules preview"} | {
     f"{group} {word}"
     for group, words in (
         ("zones", "types show graph order"),
-        ("bench", "engine stores admission scheduling contention"),
+        ("bench", "engine stores admission scheduling contention wide-area"),
     )
     for word in words.split()
 }
