@@ -1,16 +1,18 @@
 """What the steps themselves wrote down, judged without a look at what any scheduler believes.
 
 The only facts are the steps logs (who ran which step, from when to when, and how it ended), and
-which scarce things each task was submitted with.
+which scarce things each task was submitted with: the tasks' histories, by which `verify` judges as
+well, are the product's own.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from region_scheduler.domain.ids import ReceiptId, TaskId
+from region_scheduler.verify.counters import Execution, executions, overruns
 from region_scheduler.worker.steplog import StepEvent, StepRecord
 
 
@@ -41,29 +43,17 @@ def judged(
         needs: Resources that each task's step holds while it runs, a unit of each.
         capacities: Units of each resource.
     """
-    spans: dict[ReceiptId, list[StepRecord]] = defaultdict(list)
-    for record in records:
-        spans[record.receipt_id].append(record)
-    ends: Counter[TaskId] = Counter()
-    moments: dict[str, list[tuple[float, int]]] = {name: [] for name in capacities}
-    for span in spans.values():
-        task, last = span[0].task, max(span, key=lambda record: record.boot)
-        has_ended = last.event is StepEvent.END
-        ends[task] += has_ended and last.code == 0
-        for name in needs.get(task, ()):
-            # A step whose end nobody noted holds what it has for good.
-            moments[name].append((min(record.boot for record in span), 1))
-            moments[name] += [(last.boot, -1)] if has_ended else []
-    overruns = sum(_overruns(marks, capacities[name]) for name, marks in moments.items())
-    finished = +ends
-    twice = sum(count > 1 for count in finished.values())
-    return Verdict(len(finished), twice, overruns)
-
-
-def _overruns(moments: Sequence[tuple[float, int]], capacity: int) -> int:
-    """Count the starts beyond the capacity; of one instant, the ends come first."""
-    held = found = 0
-    for _, change in sorted(moments):
-        held += change
-        found += change > 0 and held > capacity
-    return found
+    facts = sorted(records, key=lambda record: record.boot)
+    last: dict[ReceiptId, StepRecord] = {record.receipt_id: record for record in facts}
+    ends = Counter(r.task for r in last.values() if r.event is StepEvent.END and r.code == 0)
+    takers: dict[str, list[tuple[Execution, int]]] = defaultdict(list)
+    # A step whose end nobody noted holds what it has for good.
+    for run in executions(facts, {record.shim_pid for record in facts}):
+        for name in needs.get(run.task, ()):
+            # Nor does a task that runs twice at once share its units with itself.
+            takers[name].append((replace(run, task=TaskId(run.receipt_id)), 1))
+    return Verdict(
+        done=len(ends),
+        done_twice=sum(count > 1 for count in ends.values()),
+        overruns=sum(len(overruns(runs, capacities[name])) for name, runs in takers.items()),
+    )
