@@ -91,6 +91,8 @@ class Queries:
                 max_runtime=self._runtime_s,
                 allow_dirty_read=is_dirty,
             )
-            return list(cursor)
+            while cursor.has_more():
+                cursor.fetch()
+            return list(cursor.batch())
 
         return reading(ask)

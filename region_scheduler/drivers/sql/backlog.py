@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
@@ -19,8 +20,12 @@ from region_scheduler.drivers.sql.top import FIELDS, PARTS_MAX, best_rows
 from region_scheduler.drivers.sql.upsert import NewerUpsert, older_delete
 from region_scheduler.ports.backlog import ALL, BacklogRow, Eligible, Place
 
-_IDS_MAX: Final = 1_000
-"""Tasks named in one question."""
+_MARKS: Final = {
+    "sqlite": "SELECT task, seq FROM backlog WHERE task IN (SELECT value FROM json_each(:tasks))",
+    "postgresql": "SELECT task, seq FROM backlog WHERE task IN "
+    "(SELECT value FROM json_array_elements_text(CAST(%(tasks)s AS json)))",
+}
+"""However many tasks it names, it is one text: the library writes a list out anew each time."""
 
 
 class SqlBacklog:
@@ -165,14 +170,13 @@ class SqlBacklog:
         Raises:
             Unavailable: No answer.
         """
-        query = select(backlog.c.task, backlog.c.seq)
-        if tasks is None:
-            asked = [query]
-        else:
-            parts = range(0, len(tasks), _IDS_MAX)
-            asked = [query.where(backlog.c.task.in_(tasks[n : n + _IDS_MAX])) for n in parts]
         with reading(self._engine) as connection:
-            return {TaskId(id_): seq for one in asked for id_, seq in connection.execute(one)}
+            if tasks is None:
+                found = connection.execute(select(backlog.c.task, backlog.c.seq))
+            else:
+                ask = _MARKS[self._engine.dialect.name]
+                found = connection.exec_driver_sql(ask, {"tasks": json.dumps(list(tasks))})
+            return {TaskId(id_): seq for id_, seq in found}
 
     def depth(self) -> int:
         """Count the rows.

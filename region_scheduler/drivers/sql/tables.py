@@ -21,6 +21,8 @@ def escaped(text: str) -> str:
 
 def unescaped(text: str) -> str:
     """Return what was escaped."""
+    if "\\" not in text:
+        return text
     return _ESCAPED.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
