@@ -15,7 +15,9 @@ import pytest
 
 from region_scheduler.domain.task import Holder, Task, Token
 from region_scheduler.domain.transitions import lose, start
-from region_scheduler.simulation.claiming import ClaimModel, Rules, State, Trouble
+from region_scheduler.simulation.claiming.model import ClaimModel
+from region_scheduler.simulation.claiming.roles import Rules
+from region_scheduler.simulation.claiming.state import State, Trouble
 from region_scheduler.simulation.exploration import Explored, explore
 
 QUICK = (Trouble.REQUEST_LOST, Trouble.ANSWER_LOST, Trouble.MESSAGE_TWICE)
