@@ -131,3 +131,27 @@ def test_a_task_that_was_claimed_meanwhile_is_not_fetched(
     look(world)
 
     assert places(world, run) == {HOME: COUNT - 4, "elsewhere": 4}
+
+
+def test_an_idle_region_is_used_from_its_first_look_to_the_end(world: World) -> None:
+    """All is admitted in the home region, more than it can begin; a step takes a second."""
+    count, slots = 200, 4
+    tasks = [spec(f"t{n:03}", **with_two()) for n in range(count)]
+    run = admit(world, a_plan(tasks, regions=(HOME, AWAY)))
+    rounds: list[Counter[str]] = []
+    while graph_of(world).tasks.state_counts(run.id).get(TaskState.DONE, 0) < count:
+        assert len(rounds) < count
+        ended: Counter[str] = Counter()
+        for name, region in world.regions.items():
+            region.services.mender.tick()
+            if region.services.promote().wait_s == 0:
+                region.services.promote()  # its loop comes again at once for what was fetched
+            ended[name] = sum(region.workers[0].work() for _ in range(slots))
+        rounds.append(ended)
+        world.clock.advance(1.0)
+        world.renew()
+
+    used = {name: sum(r[name] for r in rounds) / (slots * len(rounds)) for name in world.regions}
+    assert len(rounds) <= count / (2 * slots) + 3, "half the time that one region takes"
+    assert used[HOME] >= 0.9
+    assert used[AWAY] >= 0.9
