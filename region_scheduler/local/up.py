@@ -137,15 +137,26 @@ class LocalStack:
         """Start the processes of a region again that were killed; returns at once."""
         self._supervisor.let_go(parts_of(self.stack, region))
 
-    def freeze(self, part: str) -> None:
-        """Let a part stand still, with all its children but the steps, as a frozen machine does."""
-        os.killpg(self._supervisor.pids()[part], signal.SIGSTOP)
+    def freeze(self, part: str) -> bool:
+        """Let a part stand still, with all its children but the steps, as a frozen machine does.
+
+        Returns:
+            Whether it does; not if it is dead just now.
+        """
+        return self._signal(part, signal.SIGSTOP)
 
     def thaw(self, part: str) -> None:
-        """Let a part go on; nothing happens if it is gone."""
-        if pid := self._supervisor.pids().get(part):
-            with suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGCONT)
+        """Let a part go on; nothing happens if it is dead."""
+        self._signal(part, signal.SIGCONT)
+
+    def _signal(self, part: str, number: signal.Signals) -> bool:
+        pid = self._supervisor.pids().get(part)
+        if pid is None:
+            return False
+        with suppress(ProcessLookupError):
+            os.killpg(pid, number)
+            return True
+        return False
 
     def lines(self) -> list[PartLine]:
         """Return what runs now."""

@@ -6,22 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
-from typing import Final
+from typing import Final, TypeVar
 
 from region_scheduler.assembly.operator import Operator
 from region_scheduler.domain.admission import Plan
 from region_scheduler.domain.ids import TaskId, task_id
 from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.relocation import sites
+from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import FINAL, TaskState
 from region_scheduler.domain.task import EventKind, Task
 from region_scheduler.errors import OutcomeUnknown, Unavailable
-from region_scheduler.local.demo.work import Submitted, bound_steps, long_steps, submit
+from region_scheduler.local.demo.work import Submitted, bound_steps, long_steps
 from region_scheduler.local.evidence import late_completions, step_records
 from region_scheduler.local.links import Links
 from region_scheduler.local.up import LocalStack
 from region_scheduler.ports.tasks import Unheld
 from region_scheduler.worker.steplog import StepEvent
+
+T = TypeVar("T")
 
 _LOOK_S: Final = 0.1
 _STEPS: Final = 2
@@ -128,7 +131,7 @@ class Drill:
         ids = self._run(long_steps("frozen", self._from(region), 1, self._step_s))
         worker, before = f"worker {region}", late_completions(self._local.stack)
         self._say(f"{worker} stands still in the middle of a step, and renews no lease")
-        self._local.freeze(worker)
+        self._until(f"{worker} is frozen", lambda: self._local.freeze(worker))
         try:
             self._until("a frozen worker's step is taken from it", lambda: self._are_lost(ids))
         finally:
@@ -152,7 +155,7 @@ class Drill:
             self._until("what may leave it has left", lambda: self._is_empty(region))
             self._until("its steps go on elsewhere", lambda: self._go_on(ids, region))
             recovered_s = self._clock.monotonic() - at
-            waited = self._left_in(region).stuck
+            waited = self._insist("what waits is counted", lambda: self._left_in(region).stuck)
         finally:
             self._local.bring_back(region)
         self._say(
@@ -174,11 +177,11 @@ class Drill:
         ids = self._run(long_steps("cut-off", self._from(region), _STEPS, self._step_s))
         self._say(f"{region} is cut off from the graph; its processes live")
         at, links = self._clock.monotonic(), Links(self._local.stack)
-        links.cut(region)
+        self._insist(f"{region} is cut off", lambda: links.cut(region))
         try:
             self._until("what it ran goes on elsewhere", lambda: self._go_on(ids, region))
         finally:
-            links.heal(region)
+            self._insist("the cut is mended", lambda: links.heal(region))
         self._say(f"its steps go on elsewhere; {region} is no longer cut off")
         self._until(f"{region} takes work again", lambda: self._is(region, RegionStatus.ACTIVE))
         returned_s = self._clock.monotonic() - at
@@ -206,8 +209,9 @@ class Drill:
 
     def _run(self, plan: Plan) -> list[TaskId]:
         """Submit a plan, and return those of its tasks that need no others, once they run."""
-        ((run, _),) = submitted = submit(self._operator, [plan])
-        self._seen.submitted += submitted
+        key = self._operator.ids.new()
+        run = self._insist(f"run {plan.name} is admitted", lambda: self._admitted(plan, key))
+        self._seen.submitted.append((run, plan))
         later = {then for _, then in plan.edges}
         ids = [task_id(run.id, spec.name) for spec in plan.tasks if spec.name not in later]
 
@@ -217,6 +221,10 @@ class Drill:
 
         self._until(f"the steps of run {plan.name} run in {plan.home_region}", run_there)
         return ids
+
+    def _admitted(self, plan: Plan, key: str) -> Run:
+        with self._operator.submitter() as intake:
+            return intake.admit(plan, key).run
 
     def _are_lost(self, ids: Sequence[TaskId]) -> bool:
         kinds = [{entry.kind for entry in task.history} for task in self._tasks(ids)]
@@ -246,20 +254,33 @@ class Drill:
         return graph.tasks.unheld(region, [one for one in there if one.region != region], 1)
 
     def _until(self, what: str, holds: Callable[[], bool]) -> None:
-        """Look until it holds; a store that does not answer is asked again.
+        """Look until it holds.
 
         Raises:
             _NotSeen: It does not, for too long; or the drill is stopped.
         """
-        give_up_at = self._clock.monotonic() + _PATIENCE_LEASES * self._lease.lease_s
-        while self._clock.monotonic() < give_up_at and not self._stopping.is_set():
-            try:
-                if holds():
-                    return
-            except (Unavailable, OutcomeUnknown):
-                pass  # somebody killed the engine, as invited
+        give_up_at = self._give_up_at()
+        while not self._insist(what, holds):
+            if self._clock.monotonic() > give_up_at:
+                raise _NotSeen(what)
             self._stopping.wait(_LOOK_S)
+
+    def _insist(self, what: str, act: Callable[[], T]) -> T:
+        """Do something that may be repeated, until the store answers: somebody may have killed it.
+
+        Raises:
+            _NotSeen: It does not, for too long; or the drill is stopped.
+        """
+        give_up_at = self._give_up_at()
+        while not self._stopping.is_set() and self._clock.monotonic() < give_up_at:
+            try:
+                return act()
+            except (Unavailable, OutcomeUnknown):
+                self._stopping.wait(_LOOK_S)
         raise _NotSeen(what)
+
+    def _give_up_at(self) -> float:
+        return self._clock.monotonic() + _PATIENCE_LEASES * self._lease.lease_s
 
 
 class _NotSeen(Exception):

@@ -21,16 +21,27 @@ BROKEN = [field.name for field in fields(Counters)]
 
 
 BARE = """
-import sys
-from region_scheduler.cli import main
+import json, sys
+from region_scheduler.assembly.working import STEPS_LOG
+from region_scheduler.cli import demonstration, main
 from region_scheduler.local.demo import work
+
+report = demonstration.report
+
+def planted(operator, stack, *more):
+    log = stack.directory("eu-west") / "logs" / STEPS_LOG
+    line = json.loads(log.read_bytes().splitlines()[-1]) | {"receipt_id": "nobody-s"}
+    with log.open("a") as file:
+        file.write(json.dumps(line) + chr(10))
+    return report(operator, stack, *more)
+
+demonstration.report = planted
 work.terraform_name = lambda: "absent"
-work._CONTENDERS = 1
 sys.argv = ["region-scheduler", "demo", "--quiet", "--json"]
 main()
 """
-"""The same program on a machine without terraform, as far as the demo can tell, and with nobody who
-contends."""
+"""The same program on a machine without terraform, as far as the demo can tell, on which a step ran
+that nobody had started."""
 
 
 def demo(folder: Path, *program: str, code: int = 0) -> tuple[dict[str, Any], str]:
@@ -88,17 +99,21 @@ def test_three_zones_become_real_while_one_region_is_lost_and_another_cut_off(
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_what_it_does_not_show_is_named_and_a_missing_terraform_is_simulated(
+def test_what_is_wrong_is_named_and_a_missing_terraform_is_simulated(
     tmp_path: Path,
 ) -> None:
     found, told = demo(tmp_path, "-c", BARE, code=1)
 
     assert (found["terraform"], found["terraform_applies"]) == ("absent", 0)
-    assert found["done"] == found["tasks"] == 237 + 1
+    assert found["done"] == found["tasks"] == 237 + 90
     assert (found["runs"], found["failover"], found["cut_off"]) == (4, None, None)
-    assert found["invariants"]["violations"] == 0
-    assert found["unmet"] == ["contention is seen: 0 assignments", "contention is seen: 0 requeued"]
+    assert (found["invariants"]["violations"], found["strays"]) == (1, 1)
+    assert found["unmet"] == [
+        "no invariant is violated: 1 violations",
+        "by the steps' own log nothing is wrong: 1 strays",
+    ]
     assert found["ok"] is False
+    assert "receipt nobody-s" in told
     lines = [line for line in told.splitlines() if "no terraform is to be had" in line]
     assert len(lines) == 1
     (kept,) = tmp_path.iterdir()
