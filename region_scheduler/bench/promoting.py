@@ -32,7 +32,7 @@ from region_scheduler.local.supervisor import Program, Supervisor
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.queue import queue_name
 from region_scheduler.resources.assign import slots_of
-from region_scheduler.runtime.system import SystemClock, UuidIds
+from region_scheduler.runtime.system import SystemClock, UuidIds, collect_seldom
 from region_scheduler.scheduling.scheduler import Scheduler
 from region_scheduler.scheduling.settings import SchedulerSettings
 
@@ -129,6 +129,7 @@ def yard(batch_max: int) -> Iterator[Yard]:
     Raises:
         Misconfigured: There is no Valkey to be had.
     """
+    collect_seldom()  # as a serving process does
     with TemporaryDirectory() as text, ExitStack() as closes:
         directory = Path(text)
         port, _ = closes.enter_context(server(directory / "engine"))
