@@ -23,6 +23,7 @@ from region_scheduler.cli import (
     resources,
     runs,
     schedules,
+    simulating,
     stores,
     submit,
     tasks,
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
         pausing.step,
         inspect.doctor,
         verifying.verify,
+        simulating.simulate,
         stores.rebuild_backlog,
         collecting.gc,
     ):

@@ -50,6 +50,12 @@ class SimulatedBroker:
         if message in self._unacknowledged:
             self._unacknowledged.remove(message)
 
+    def give_back(self, message: AttemptMessage) -> None:
+        """Deliver a message again, as after the loss of whoever had taken it."""
+        if message in self._unacknowledged:
+            self._unacknowledged.remove(message)
+            self._queues[queue_name(message.region, message.pool)].append(message)
+
     def return_unacknowledged(self) -> None:
         """Deliver again whatever was taken and not acknowledged, as after a lost worker."""
         for message in self._unacknowledged:

@@ -129,7 +129,7 @@ class Faults:
         if fault.kind is Kind.STORE_GONE:
             self.lose_stores()
             return call()
-        return _struck(point, fault.kind, call)
+        return struck(point, fault.kind, call)
 
     def all(self) -> Iterator[Fault]:
         """Yield everything that could have happened at the calls so far."""
@@ -138,7 +138,8 @@ class Faults:
                 yield from (Fault(point, number, kind) for kind in kinds_of(point))
 
 
-def _struck(point: str, kind: Kind, call: partial[Any]) -> Any:
+def struck(point: str, kind: Kind, call: partial[Any]) -> Any:
+    """Make a call go wrong in one way, and return or raise what its caller then sees."""
     match kind:
         case Kind.CRASH_BEFORE:
             raise Crash(point)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from region_scheduler.domain.ids import ReceiptId, TaskId
-from region_scheduler.domain.step import Found, StepJob, StopWish
+from region_scheduler.domain.step import Found, Runner, StepJob, StopWish
 from region_scheduler.domain.task import Exit, ExitKind, Token, Verdict
 
 _MOMENT_S: Final = 1e-9
@@ -39,6 +39,14 @@ class Effect:
     region: str
 
 
+class SimulatedRunner(Runner, Protocol):
+    """What runs the steps of one worker, guarded by shims that read its lease."""
+
+    def lease_moved(self, deadline: float) -> None:
+        """Take note of a new deadline of the worker's lease."""
+        ...
+
+
 class Crash(BaseException):
     """A process of the world dies here; no handler of errors may survive it."""
 
@@ -50,6 +58,7 @@ class EffectLog:
     Attributes:
         now: True time, seconds.
         facts: When each step began and ended.
+        under_way: Steps whose end is not noted yet, by number, and when each ends at the latest.
         crashes: Counts down the attempts that take their worker with them, once they have acted.
         awaiting: Names of tasks that wait for an answer instead of running.
         during: What happens while a task's step runs; an exit that it returns is the step's end.
@@ -58,6 +67,7 @@ class EffectLog:
     now: Callable[[], float]
     name: str = "simulate"
     facts: list[Fact] = field(default_factory=list)
+    under_way: dict[int, tuple[StepJob, Callable[[], float]]] = field(default_factory=dict)
     effects: list[Effect] = field(default_factory=list)
     inspected: list[Effect] = field(default_factory=list)
     fails: dict[str, int] = field(default_factory=dict)
@@ -65,6 +75,9 @@ class EffectLog:
     awaiting: frozenset[str] = frozenset()
     during: dict[str, Callable[[StopWish], Exit | None]] = field(default_factory=dict)
     verdict: Verdict = Verdict.NOT_DONE
+
+    def lease_moved(self, deadline: float) -> None:
+        """Do nothing: these steps take no time but what a test gives them."""
 
     def run(self, job: StepJob, should_stop: StopWish) -> Exit:
         """Leave a trace and end."""
@@ -93,21 +106,50 @@ class EffectLog:
             pass
         return Found(verdict=self.verdict, outputs={"name": job.spec.name})
 
+    def begin(self, job: StepJob, end: Callable[[], float] = lambda: float("inf")) -> int:
+        """Note that a step begins, and return by which number its end is to be noted.
+
+        Args:
+            job: The step.
+            end: Says when it ends at the latest, even if nobody is there to note it.
+        """
+        number = len(self.facts)
+        self.under_way[number] = (job, end)
+        self._note("start", job, number, self.now())
+        return number
+
+    def end(self, job: StepJob, number: int, at: float) -> None:
+        """Note that a step has ended, and when."""
+        self.under_way.pop(number, None)
+        self._note("end", job, number, at)
+
+    def seen_now(self) -> tuple[list[Fact], list[int]]:
+        """Return the facts as they truly are by now, and the numbers of the steps that go on."""
+        found, alive, now = list(self.facts), [], self.now()
+        for number, (job, end) in self.under_way.items():
+            at = end()
+            if at <= now:
+                found.append(_fact("end", job, number, at))
+            else:
+                alive.append(number)
+        return found, alive
+
     @contextmanager
     def _noted(self, job: StepJob) -> Iterator[None]:
-        """Note the start and the end, whatever ends it; all instants differ, as true ones do."""
-        number = len(self.facts)
-        self._note("start", job, number)
+        """Note the start and the end, whatever ends it."""
+        number = self.begin(job)
         try:
             yield
         finally:
-            self._note("end", job, number)
+            self.end(job, number, self.now())
 
-    def _note(self, event: str, job: StepJob, number: int) -> None:
-        boot = self.now() + len(self.facts) * _MOMENT_S
-        self.facts.append(
-            Fact(event, job.task, job.token, job.receipt_id, job.region, boot, number)
-        )
+    def _note(self, event: str, job: StepJob, number: int, at: float) -> None:
+        # No two instants are the same, as true ones are not.
+        self.facts.append(_fact(event, job, number, at + len(self.facts) * _MOMENT_S))
+
+
+def _fact(event: str, job: StepJob, number: int, boot: float) -> Fact:
+    return Fact(event, job.task, job.token, job.receipt_id, job.region, boot, number)
 
 
 def _is_due(left: dict[str, int], name: str) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random  # noqa: TID251 - a world is replayed by its seed
 from typing import Final, TypeVar
 
-from region_scheduler.assembly.in_process import in_process_ports
+from region_scheduler.assembly.in_process import in_process_graph, in_process_ports
 from region_scheduler.assembly.instrumented import Hook
 from region_scheduler.assembly.services import (
     Ports,
@@ -29,64 +27,16 @@ from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.blobs import Blobs
 from region_scheduler.scheduling.settings import SchedulerSettings
 from region_scheduler.simulation.broker import SimulatedBroker
-from region_scheduler.simulation.steps import EffectLog
+from region_scheduler.simulation.steps import EffectLog, SimulatedRunner
 from region_scheduler.simulation.storage import ReachedBlobs
+from region_scheduler.simulation.time import SeededChance, SetClock, VirtualClock
+from region_scheduler.verify.report import Report
+from region_scheduler.verify.verifier import Source, verify
 from region_scheduler.worker.attempt import AttemptHandler, WorkerIdentity, WorkerPaths
 
 T = TypeVar("T")
 
 POOL: Final = "default"
-_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@dataclass(slots=True)
-class VirtualClock:
-    """Time that moves only when it is told to."""
-
-    seconds: float = 1000.0
-
-    def monotonic(self) -> float:
-        """Return the virtual seconds."""
-        return self.seconds
-
-    def now(self) -> datetime:
-        """Return the virtual wall time."""
-        return _EPOCH + timedelta(seconds=self.seconds)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self.seconds += seconds
-
-
-@dataclass(slots=True)
-class SetClock:
-    """A region's clocks: the world's time, and a wall clock that somebody may have set wrong."""
-
-    world: VirtualClock
-    ahead_s: float = 0.0
-
-    def monotonic(self) -> float:
-        """Return the virtual seconds."""
-        return self.world.monotonic()
-
-    def now(self) -> datetime:
-        """Return what the wall clock shows."""
-        return self.world.now() + timedelta(seconds=self.ahead_s)
-
-
-class SeededChance:
-    """Ids and jitter from one seed, so that a world can be replayed."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = Random(seed)  # noqa: S311 - a replayable world
-
-    def uniform(self, low: float, high: float) -> float:
-        """Return a number between `low` and `high`."""
-        return self._random.uniform(low, high)
-
-    def new(self) -> str:
-        """Return 32 hex digits."""
-        return f"{self._random.getrandbits(128):032x}"
 
 
 @dataclass(slots=True)
@@ -180,7 +130,7 @@ class World:
         self.lost: set[str] = set()
         self._directory = directory
         self._hook = hook
-        self._slots = slots
+        self.slots = slots
         self.engine = Engine(is_cluster=True, regions=regions, clock=self._store_s, seed=seed)
         self.clocks = {name: SetClock(self.clock) for name in regions}
         self.regions: Mapping[str, SimulatedRegion] = {name: self._region(name) for name in regions}
@@ -191,9 +141,12 @@ class World:
         """Return a further worker of `region`, registered, not yet listed there."""
         receipts, ending = Receipts(), threading.Event()
         refused: list[TaskId] = []
-        capacity = dict.fromkeys(pools, self._slots)
+        capacity = dict.fromkeys(pools, self.slots)
         instance = self._instance(region.name, "worker", (Role.WORKER,), capacity)
-        keeper = lease_keeper(region.ports, instance, self.timings, receipts.live)
+        runner = self.runner()
+        keeper = lease_keeper(
+            region.ports, instance, self.timings, receipts.live, runner.lease_moved
+        )
         keeper.register()
         paths = WorkerPaths(
             work_dir=self._directory / "work",
@@ -206,20 +159,28 @@ class World:
             WorkerIdentity(instance.id, region.name),
             region.ports.graph,
             settler(region.ports, instance.id),
-            dict.fromkeys(_RUNNERS, self.log),
+            dict.fromkeys(_RUNNERS, runner),
             receipts,
             lambda: keeper.deadline,
             self.timings,
             self.clock,
             self.chance,
             paths,
-            self.clock.advance,
+            self.pause,
             ending.is_set,
             lambda task, _: refused.append(task.id),
             region.ports.residence,
         )
         served = tuple(pools)
         return SimulatedWorker(keeper, handler, region.broker, receipts, ending, served, refused)
+
+    def runner(self) -> SimulatedRunner:
+        """Return what runs the steps of a worker."""
+        return self.log
+
+    def pause(self, seconds: float) -> None:
+        """Let a worker wait between two tries of a call: here everybody waits."""
+        self.clock.advance(seconds)
 
     def perform(
         self, region: SimulatedRegion, act: Callable[[], T], worker: SimulatedWorker | None = None
@@ -235,11 +196,12 @@ class World:
         """Replace the serving process by its next incarnation; the old one is seen no more."""
         region.services = self._services(region.name, region.ports)
 
-    def replace_worker(self, region: SimulatedRegion, dead: SimulatedWorker) -> None:
+    def replace_worker(self, region: SimulatedRegion, dead: SimulatedWorker) -> SimulatedWorker:
         """Replace a worker that died; what it had not acknowledged is delivered again."""
         worker = self.worker(region, dead.pools)
         region.workers[region.workers.index(dead)] = worker
         region.broker.return_unacknowledged()
+        return worker
 
     def lose_region(self, name: str) -> None:
         """Let every process of a region die, and all that its broker held be gone."""
@@ -308,6 +270,16 @@ class World:
             self.renew()
             self.slow_path()
             self.fast_path()
+
+    def report(self, is_at_rest: bool = False) -> Report:
+        """Return what the public checker says of all that has happened.
+
+        Args:
+            is_at_rest: Whatever was to happen has happened.
+        """
+        graph = in_process_graph(self.engine, next(iter(self.regions)))
+        source = Source(history=graph.history, steps=self.log.facts, is_at_rest=is_at_rest)
+        return verify(source)
 
     def _work(self, region: SimulatedRegion) -> int:
         """Let the workers of `region` handle what waits; return how many messages."""

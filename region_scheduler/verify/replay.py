@@ -43,7 +43,7 @@ class _Replay:
 
     Attributes:
         token: The one that is current; None before the first entry.
-        receipt: Of the attempt that was started last.
+        holder: Receipt and worker of the attempt that was started last.
     """
 
     def __init__(self, task: Task) -> None:
@@ -52,7 +52,7 @@ class _Replay:
         self._state = TaskState.PENDING
         self._token = Token()
         self._region = task.spec.region
-        self._receipt: ReceiptId = NO_RECEIPT
+        self._holder: tuple[ReceiptId, str] = (NO_RECEIPT, "")
         self._claims: dict[str, int] = {}
         self._completed: int | None = None
         self._unlocked: int | None = None
@@ -107,7 +107,7 @@ class _Replay:
         if not self._follows(entry):
             what = f"{entry.kind} under token {entry.token} when {self._token} was current"
             yield self._told(Invariant.FENCING, what, number - 1, number)
-        if entry.kind in _OF_THE_HOLDER and entry.receipt_id != self._receipt:
+        if entry.kind in _OF_THE_HOLDER and (entry.receipt_id, entry.by) != self._holder:
             what = "an attempt wrote that was not the one that held it"
             yield self._told(Invariant.FENCING, what, self._started(number), number)
         if entry.kind is _KIND.CLAIMED:
@@ -157,7 +157,7 @@ class _Replay:
         self._token = entry.token.left() if is_left else entry.token
         self._state, self._region = entry.state, entry.region
         if entry.kind is _KIND.STARTED:
-            self._receipt = entry.receipt_id
+            self._holder = (entry.receipt_id, entry.by)
         if entry.state in SATISFYING:
             self._completed = number
 

@@ -18,7 +18,7 @@ from tests.architecture.tree import ROOT, shown
 EVERYWHERE = {"--state-dir", "--json", "--help"}
 """Told once, at the top of the page."""
 
-NEED_NO_STACK = {"calendars preview", "config show", "schedules preview"} | {
+NEED_NO_STACK = {"calendars preview", "config show", "schedules preview", "simulate"} | {
     f"{group} {word}"
     for group, words in (
         ("zones", "types show graph order"),

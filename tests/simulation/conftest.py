@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from region_scheduler.simulation.world import World
+from tests.simulation.judged import judged as judged  # noqa: PLC0414 - a fixture
 from tests.simulation.scenarios import REGIONS
 
 

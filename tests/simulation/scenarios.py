@@ -210,8 +210,9 @@ def violations(world: FaultyWorld, scenario: Scenario, graph: GraphStores) -> li
         *_of_effects(world, scenario.plan, tasks),
         *_of_conflicts(graph.conflicts.recent(100), tasks),
     ]
-    held = [slot.resource for slot in graph.slots.taken()]
-    return [*found, *(f"slot of {name} left held" for name in held)]
+    found += [f"slot of {slot.resource} left held" for slot in graph.slots.taken()]
+    report = world.report(is_at_rest=True)
+    return [*found, *report.lines()] if report.violations else found
 
 
 def _of_run(scenario: Scenario, run: Run, graph: GraphStores) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,12 @@ from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import TaskState
 from region_scheduler.domain.step import StopWish
 from region_scheduler.domain.task import EventKind, Exit, ExitKind, OnLoss, Task
-from region_scheduler.domain.transitions import Stamp
+from region_scheduler.domain.transitions import Stamp, lose
 from region_scheduler.errors import Unavailable
 from region_scheduler.simulation.world import SimulatedRegion, SimulatedWorker, World
 from tests.simulation.scenarios import HOME, a_plan, spec
+
+pytestmark = pytest.mark.usefixtures("judged")
 
 
 class Outage:
@@ -167,10 +168,12 @@ def test_a_step_whose_token_has_moved_is_stopped_and_its_end_counts_for_nothing(
     tasks = home(world).ports.graph.tasks
 
     def taken_away(should_stop: StopWish) -> Exit:
-        def by_an_observer(found: Task) -> Task:
-            return replace(found, seq=found.seq + 1, token=found.token.left())
-
-        commit_one(tasks, Change(task(world, run).id, by_an_observer))
+        found = task(world, run)
+        stamp = Stamp("an observer", world.clock.now())
+        by_an_observer = partial(
+            lose, token=found.token, holder=found.holder, reason="lease over", stamp=stamp
+        )
+        commit_one(tasks, Change(found.id, by_an_observer))
         ended = obeys(world, should_stop)
         assert ended.kind is ExitKind.CANCELLED
         return Exit(kind=ExitKind.OK, message="it says that it finished all the same")
@@ -179,6 +182,6 @@ def test_a_step_whose_token_has_moved_is_stopped_and_its_end_counts_for_nothing(
     worker(world).work()
 
     found = task(world, run)
-    assert found.state is TaskState.RUNNING  # as the observer left it; nobody completed it
+    assert found.state is TaskState.READY  # as the observer left it; nobody completed it
     assert all(entry.kind is not EventKind.ENDED for entry in found.history)
     assert worker(world).refused == [found.id]

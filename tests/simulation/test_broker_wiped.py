@@ -12,6 +12,8 @@ from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, effects, home, state_of, task_of
 from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 
 @pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_all_that_was_dispatched_runs_and_nothing_twice(tmp_path: Path, count: int) -> None:

@@ -32,6 +32,8 @@ from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, effects, home, state_of, task_of
 from tests.simulation.scenarios import HOME, ZONE, a_plan, a_zone, graph_of, spec
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 SCOPES = {
     ScopeKind.EVERYTHING: EVERYTHING,
     ScopeKind.REGION: Scope(ScopeKind.REGION, HOME),

@@ -52,6 +52,8 @@ from tests.simulation.cancels import (
 from tests.simulation.scenarios import HOME, LOCK, ZONE, a_plan, graph_of, spec
 from tests.unit.domain.samples import AT
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 ONCE = RetryPolicy(limit=0)
 
 # -- a run in all states at once

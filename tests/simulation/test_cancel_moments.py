@@ -44,6 +44,8 @@ from tests.simulation.cancels import (
 )
 from tests.simulation.scenarios import LOCK, ZONE, a_plan, graph_of, spec
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 EVENTFUL = a_plan(
     [
         spec("a", locks=(LockNeed(LOCK),)),

@@ -16,6 +16,8 @@ from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, effects, home, state_of
 from tests.simulation.scenarios import a_plan, graph_of, spec
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 POOL = "acme/aws:account-factory"
 
 

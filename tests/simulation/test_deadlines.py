@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from region_scheduler.domain.states import RunState, TaskState
 from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, effects, resumed, state_of, task_of
 from tests.simulation.scenarios import a_plan, graph_of, spec
+
+pytestmark = pytest.mark.usefixtures("judged")
 
 
 def test_what_has_not_run_when_the_time_is_over_is_cancelled_with_the_reason(world: World) -> None:

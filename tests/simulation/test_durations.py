@@ -17,6 +17,8 @@ from region_scheduler.simulation.world import World
 from tests.simulation.acts import admit, auditor, home, task_of
 from tests.simulation.scenarios import HOME, a_plan, graph_of, spec
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 
 def lasting(world: World, seconds: float) -> Callable[[StopWish], None]:
     def during(_: StopWish) -> None:

@@ -21,6 +21,8 @@ from tests.simulation.acts import admit, auditor, home, task_of
 from tests.simulation.scenarios import HOME, LOCK, ZONE, a_plan, a_zone, graph_of, spec
 from tests.unit.domain.samples import AT
 
+pytestmark = pytest.mark.usefixtures("judged")
+
 
 def told(world: World, run: Run, name: str) -> Explanation:
     ports = world.regions[HOME].ports

@@ -7,7 +7,7 @@ import pytest
 from region_scheduler.assembly.in_process import in_process_graph
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.ports.records import GraphStores
-from region_scheduler.simulation.world import VirtualClock
+from region_scheduler.simulation.time import VirtualClock
 
 
 @pytest.fixture

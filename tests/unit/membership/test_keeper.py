@@ -16,7 +16,7 @@ from region_scheduler.errors import Fenced, Unavailable
 from region_scheduler.membership.keeper import LeaseKeeper
 from region_scheduler.ports.documents import WriteResult, Written
 from region_scheduler.ports.records import GraphStores, InstanceStore
-from region_scheduler.simulation.world import VirtualClock
+from region_scheduler.simulation.time import VirtualClock
 from tests.unit.domain.samples import AT
 
 ME = Instance(

@@ -13,7 +13,7 @@ from region_scheduler.domain.task import LockNeed, Task, Token
 from region_scheduler.embedded.arango.engine import Engine
 from region_scheduler.ports.records import SlotStore
 from region_scheduler.resources.assign import Assignment, assign_slots, slots_of
-from region_scheduler.simulation.world import VirtualClock
+from region_scheduler.simulation.time import VirtualClock
 from tests.unit.domain.samples import a_spec, claimed
 
 
