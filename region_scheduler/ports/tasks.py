@@ -98,6 +98,14 @@ class TaskStore(Documents[Task], Protocol):
         """
         ...
 
+    def glimpse(self, task: TaskId) -> Suggesting[Task | None]:
+        """Return a task as the local follower shows it, to try a conditional write on; else None.
+
+        Raises:
+            Unavailable: No answer; reading again is safe.
+        """
+        ...
+
     def marks_claimable(
         self, region: str, limit: int | None = None
     ) -> Suggesting[Mapping[TaskId, int]]:

@@ -59,6 +59,7 @@ RESTS: dict[tuple[str, str], str] = {
     ("scheduling/mend.forget", "runs.ids"): ROWS,
     ("scheduling/mend.rebuild", "runs.ids"): ROWS,
     ("scheduling/reconcile._apply_answers", "tasks.of_run"): WRITTEN,
+    ("worker/attempt._glimpsed", "tasks.glimpse"): WRITTEN,
 }
 """What rests on each read of a follower: the module with the function, and the question."""
 

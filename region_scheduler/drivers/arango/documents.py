@@ -47,12 +47,17 @@ class ArangoDocuments(Generic[D]):
         """Return the documents at the leader, in the order of `ids`; None where there is none."""
         return [self._standing(answer) for answer in self.answers(ids)]
 
-    def answers(self, ids: Sequence[str]) -> list[Document | None]:
-        """Return the documents at the leader as they are stored; None where there is none."""
+    def answers(self, ids: Sequence[str], is_suggesting: bool = False) -> list[Document | None]:
+        """Return the documents as they are stored; None where there is none.
+
+        Args:
+            ids: Any number.
+            is_suggesting: Whether a follower may answer; else the leader does.
+        """
         found: list[Document | None] = []
         for part in in_parts(ids, _READ_AT_ONCE):
-            keys = [self._codec.key(id_) for id_ in part]
-            found += [_present(answer) for answer in reading(partial(self._read, keys))]
+            read = partial(self._read, [self._codec.key(id_) for id_ in part], is_suggesting)
+            found += [_present(answer) for answer in reading(read)]
         return found
 
     def present(self, ids: Sequence[str]) -> list[D]:
@@ -83,14 +88,14 @@ class ArangoDocuments(Generic[D]):
         """Return the documents that a query returns, less those of a schema not known here."""
         return self._codec.all_decoded(self._queries.rows(query, **parameters))
 
-    def _read(self, keys: Sequence[str]) -> list[Document]:
+    def _read(self, keys: Sequence[str], is_suggesting: bool) -> list[Document]:
         # The driver's own `get_many` leaves out every element that failed, for whatever reason: a
         # document that could not be read just now would look like one that does not exist.
         request = Request(
             method="put",
             endpoint=f"/_api/document/{self._codec.collection}",
             params={"onlyget": True},
-            headers=_DIRTY if self._queries.may_follow(is_suggesting=False) else None,
+            headers=_DIRTY if self._queries.may_follow(is_suggesting) else None,
             data=list(keys),
         )
         response = self._db.conn.send_request(request)

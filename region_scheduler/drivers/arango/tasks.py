@@ -42,6 +42,11 @@ class ArangoTasks(ArangoDocuments[Task]):
         answers = zip(ids, self.answers(ids), strict=True)
         return {id_: self._codec.decoded(found) for id_, found in answers if found is not None}
 
+    def glimpse(self, task: TaskId) -> Task | None:
+        """Return a task as the local follower shows it; None if it cannot be read there."""
+        (found,) = self.answers([task], is_suggesting=True)
+        return self._codec.decoded(found) if found is not None else None
+
     def marks_claimable(self, region: str, limit: int | None = None) -> Mapping[TaskId, int]:
         """Return the `seq` of ready and doubtful tasks of `region`, all or the longest paths."""
         if limit is None:

@@ -69,6 +69,7 @@ ID = {name: a_task(name).id for name in "abcd"}
 # Each question, asked so that there is something to see once `fill` has been seen.
 QUESTIONS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("tasks", "known"): lambda s: s.known([ID["a"]]),
+    ("tasks", "glimpse"): lambda s: s.glimpse(ID["a"]),
     ("tasks", "marks_claimable"): lambda s: s.marks_claimable("eu"),
     ("tasks", "marks_of_run"): lambda s: s.marks_of_run(RUN, "eu"),
     ("tasks", "unlocked_by"): lambda s: s.unlocked_by([ID["a"]]),
