@@ -32,10 +32,10 @@ def test_a_seed_keeps_every_promise_though_much_goes_wrong(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_many_seeds_keep_every_promise() -> None:
-    found = simulate(range(1, 41), 1.0)
+    found = simulate(range(1, 21), 1.0)
 
     assert [one.command for one in found.failures] == []
-    assert found.faults.total() > 1_000
+    assert found.faults.total() > 500
 
 
 def test_the_same_seed_is_the_same_world_whatever_the_hashes_of_texts() -> None:
@@ -80,6 +80,7 @@ def test_a_mutant_is_found_by_the_promise_that_it_breaks_and_its_seed_is_green_w
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_is_found(name: str) -> None:
     assert simulate([MUTANTS[name].seed], 1.0, mutant=name).is_killed
