@@ -127,7 +127,15 @@ class People:
     def _answer_all(self) -> None:
         while True:
             self._insist(self._answer)
+            self._insist(self._open)
             self._world.hub.sleep(1.0)
+
+    def _open(self) -> None:
+        """Undo also what somebody has done since who had to ask for long."""
+        if self._graph().pauses.on():
+            self._unpause()
+        for name in self._world.regions:
+            self._return(name)
 
     def _answer(self) -> None:
         graph = self._graph()
