@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from region_scheduler.simulation.seeded import Outcome
 
 _SEEDS_MAX: Final = 1_000_000
+_LIVED: Final = 10
+_TRIED: Final = 20
+"""Seeds on which a mutant is looked for: what a seed meets changes with the product."""
 
 
 def simulate(
     seeds: Annotated[
         str,
         typer.Option(
-            "--seeds", metavar="A..B", help="From A to B.", show_default="1..10, or the mutant's"
+            "--seeds", metavar="A..B", help="From A to B.", show_default="1..10, or until found"
         ),
     ] = "",
     minutes: Annotated[
@@ -51,7 +54,8 @@ def simulate(
 
     set_up_logging(level="critical")
     output = Output(as_json)
-    default = str(MUTANTS[mutant].seed) if mutant in MUTANTS else "1..10"
+    first = MUTANTS[mutant].seed if mutant in MUTANTS else 1
+    default = f"{first}..{first + (_TRIED if mutant else _LIVED) - 1}"
     found = simulated(
         _seeds(seeds or default),
         minutes,

@@ -36,7 +36,7 @@ class Mutant:
     Attributes:
         breaks: The promise that it is found by.
         what: What is left out.
-        seed: On which it is found.
+        seed: The first on which it is looked for.
         patches: (module or class, name, what stands there instead).
         focus: What befalls the world in which it is looked for.
     """
