@@ -43,7 +43,7 @@ class FailedOver:
 
 
 class Failover:
-    """Watches all regions; acts for its own, and if it leads for all.
+    """Watches all regions; acts for its own, if it leads for all, and late in a leader's place.
 
     Args:
         region: Its own.
@@ -86,12 +86,15 @@ class Failover:
             return FailedOver()
         regions, instances = self._graph.regions.all(), self._graph.instances.unfenced()
         now, unbroken_since = self._clock.monotonic(), self._keeper.unbroken_since
-        silent = self._watch.silent(regions, instances, now, unbroken_since)
+        is_leader = leads(self._keeper.instance.id, instances)
+        # Who leads over a link that comes and goes judges nobody, and is not fenced either.
+        leases = 1 if is_leader else 2
+        silent = self._watch.silent(regions, instances, now, unbroken_since, leases)
         back = self._return(regions, now - unbroken_since)
-        if not leads(self._keeper.instance.id, instances):
-            self._moved_at.clear()
-            return FailedOver(returned=_ids(back))
         given_up = self._give_up(silent)
+        if not is_leader:
+            self._moved_at.clear()
+            return FailedOver(_ids(given_up), _ids(back))
         known = {region.id: region for region in [*regions, *back, *given_up]}
         moved, waiting = self._move(list(known.values()), instances, now)
         return FailedOver(_ids(given_up), _ids(back), moved, waiting)

@@ -32,14 +32,16 @@ class RegionWatch:
         instances: Sequence[Instance],
         now: Instant,
         unbroken_since: Instant,
+        leases: int = 1,
     ) -> list[Region]:
-        """Return the regions of whose processes none has beaten for ttl + grace.
+        """Return the regions of whose processes none has beaten for so many times ttl + grace.
 
         Args:
             regions: All regions.
             instances: Every incarnation whose lease is not over.
             now: This process's monotonic clock.
             unbroken_since: Since when this process's own lease has no gap.
+            leases: How many, at least 1.
         """
         beats = {one.id: one.beat for one in instances}
         heard = {one.region for one in instances if self._beats.get(one.id) != one.beat}
@@ -55,5 +57,5 @@ class RegionWatch:
             region
             for region in regions
             if now - max(self._heard_at[region.id], unbroken_since)
-            >= ttl_s[region.id] + self._timings.grace_s
+            >= leases * (ttl_s[region.id] + self._timings.grace_s)
         ]

@@ -7,11 +7,12 @@ steps did is taken from the world's own log.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import cycle, pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 
 import pytest
 
+from region_scheduler.domain.region import RegionStatus
 from region_scheduler.domain.run import Run
 from region_scheduler.domain.states import RunState
 from region_scheduler.domain.step import StopWish
@@ -117,6 +118,32 @@ def test_whatever_the_cut_each_step_is_done_and_no_two_of_a_task_run_at_once(
     assert tasks["a"].token.number < 40, "it is not handed to and fro without an end"
     if beats == "x":
         assert len(ran) == 2, "nothing was heard of it for longer than a lease lasts"
+
+
+def test_a_region_is_given_up_though_the_link_of_the_leader_comes_and_goes(
+    tmp_path: Path,
+) -> None:
+    world = FaultyWorld(tmp_path, REGIONS, None)
+    keepers = {name: region.services.keeper for name, region in world.regions.items()}
+    leader = min(keepers, key=lambda name: keepers[name].instance.id)
+    assert leader not in {HOME, ELSEWHERE}
+    before = keepers[leader].instance
+    world.lose_region(HOME)
+
+    control, given_up = FaultControl(world.engine), False
+    for beat in islice(cycle("xxxx."), 40):
+        control.heal(leader)
+        if beat == "x":
+            control.cut(leader, is_refusing=True)
+        world.pass_time(world.timings.renew_every_s / 2)
+        (found,) = world.regions[ELSEWHERE].ports.graph.regions.read([HOME])
+        assert found is not None
+        given_up = given_up or found.status is RegionStatus.DOWN
+
+    assert given_up
+    (still,) = world.regions[ELSEWHERE].ports.graph.instances.read([before.id])
+    assert still is not None
+    assert still.fenced is None, "the leader is not taken for dead"
 
 
 def state(world: FaultyWorld, run: Run) -> RunState:
