@@ -18,6 +18,7 @@ from region_scheduler.domain.task import Exit, ExitKind
 from region_scheduler.errors import InvalidGraph
 from region_scheduler.operations.explain import explain
 from region_scheduler.operations.runs import resume_run
+from region_scheduler.operations.schedules import ScheduleWish
 from region_scheduler.simulation.steps import EffectLog
 from region_scheduler.simulation.world import World
 from region_scheduler.verify.residency import misplaced, strays
@@ -209,6 +210,16 @@ def test_a_condition_over_resident_outputs_is_refused(world: World) -> None:
 
     with pytest.raises(InvalidGraph, match="which are resident"):
         admit(world, plan, region=EU[0])
+
+
+def test_a_schedule_of_resident_tasks_is_refused(world: World) -> None:
+    graph = graph_of(world)
+    nodes = [{"id": "a", "runner": "simulate", "is_resident": True}]
+    document = {"name": "g", "nodes": nodes, "edges": []}
+    wish = ScheduleWish(name="nightly", tenant="acme", document=document, expression="0 3 * * *")
+
+    with pytest.raises(InvalidGraph, match="a schedule keeps its graph in every region"):
+        wish.schedule(graph, graph.regions.all(), world.clock.now(), "alice")
 
 
 def test_a_checker_finds_what_lies_outside(world: World) -> None:
