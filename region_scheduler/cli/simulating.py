@@ -50,10 +50,13 @@ def simulate(
     """
     from region_scheduler.runtime.logs import set_up_logging
     from region_scheduler.simulation.campaign import simulate as simulated
+    from region_scheduler.simulation.claiming.mutants import BREAKAGES
     from region_scheduler.simulation.mutants import MUTANTS
 
     set_up_logging(level="critical")
     output = Output(as_json)
+    if mutant in BREAKAGES:
+        return _hunted(mutant, output, "--seeds" if seeds else "--only" if only else "")
     first = MUTANTS[mutant].seed if mutant in MUTANTS else 1
     default = f"{first}..{first + (_TRIED if mutant else _LIVED) - 1}"
     found = simulated(
@@ -66,6 +69,18 @@ def simulate(
     )
     output.result(found.document(), found.lines)
     return 1 if found.violations else 0
+
+
+def _hunted(mutant: str, output: Output, unknown: str) -> int:
+    """Look for a mutant of the claim protocol, in every order of events instead of in seeds."""
+    from region_scheduler.simulation.claiming.mutants import hunt
+
+    if unknown:
+        expected = f"nothing: {mutant} is looked for in every order of events, not in seeds"
+        raise InvalidInput(field=unknown, value="given", expected=expected)
+    found = hunt(mutant)
+    output.result(found.document(), found.lines)
+    return 1 if found.found.broken else 0
 
 
 def _told(outcome: Outcome) -> str:

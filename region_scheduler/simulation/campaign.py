@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from region_scheduler.domain.task import Json
 from region_scheduler.errors import InvalidInput
+from region_scheduler.simulation.claiming.mutants import BREAKAGES
 from region_scheduler.simulation.mutants import MUTANTS, Mutant
 from region_scheduler.simulation.seeded import Outcome, play
 
@@ -231,7 +232,7 @@ def _played(
 
 def _mutant(name: str) -> Mutant | None:
     if name and name not in MUTANTS:
-        expected = f"one of {', '.join(MUTANTS)}"
+        expected = f"one of {', '.join((*MUTANTS, *BREAKAGES))}"
         raise InvalidInput(field="--mutant", value=name, expected=expected)
     return MUTANTS.get(name)
 

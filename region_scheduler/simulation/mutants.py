@@ -50,11 +50,18 @@ class Mutant:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Break the product for a while."""
-        with ExitStack() as undoing:
-            for target, name, instead in self.patches:
-                undoing.callback(setattr, target, name, vars(target)[name])
-                setattr(target, name, instead)
+        with patched(self.patches):
             yield
+
+
+@contextmanager
+def patched(patches: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Let something else stand at each (module or class, name) for a while."""
+    with ExitStack() as undoing:
+        for target, name, instead in patches:
+            undoing.callback(setattr, target, name, vars(target)[name])
+            setattr(target, name, instead)
+        yield
 
 
 def _only_the_state(

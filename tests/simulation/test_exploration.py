@@ -6,28 +6,27 @@ the fewest events that lead to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import json
 from itertools import combinations
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from region_scheduler.domain.task import Holder, Task, Token
-from region_scheduler.domain.transitions import lose, start
+from region_scheduler.cli.app import run as cli
 from region_scheduler.simulation.claiming.model import ClaimModel
-from region_scheduler.simulation.claiming.roles import Rules
+from region_scheduler.simulation.claiming.mutants import BREAKAGES, hunt
 from region_scheduler.simulation.claiming.state import State, Trouble
 from region_scheduler.simulation.exploration import Explored, explore
+from region_scheduler.simulation.mutants import MUTANTS
 
 QUICK = (Trouble.REQUEST_LOST, Trouble.ANSWER_LOST, Trouble.MESSAGE_TWICE)
 LONG = (Trouble.WORKER_PAUSED, Trouble.MESSAGE_SLOW)
+NOT_PAUSED = tuple(trouble for trouble in Trouble if trouble is not Trouble.WORKER_PAUSED)
 OTHERS = tuple(trouble for trouble in Trouble if trouble not in QUICK + LONG)
-KEPT = Rules()
 
 
-def explored(*troubles: Trouble, is_chain: bool = True, rules: Rules = KEPT) -> Explored[State]:
-    found = explore(ClaimModel(frozenset(troubles), is_chain, rules))
+def explored(*troubles: Trouble, is_chain: bool = True) -> Explored[State]:
+    found = explore(ClaimModel(frozenset(troubles), is_chain))
     told = f"{' and '.join(troubles) or 'nothing goes wrong'}, {'chain' if is_chain else 'pair'}"
     print(f"{told}: {found.states:,} states, {found.steps:,} steps")  # noqa: T201
     return found
@@ -76,45 +75,60 @@ def test_nothing_is_broken_by_two_troubles(troubles: tuple[Trouble, Trouble]) ->
     assert explored(*troubles).broken == ""
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("troubles", list(combinations(NOT_PAUSED, 2)), ids=" and ".join)
+def test_nothing_is_broken_by_two_troubles_with_one_task(troubles: tuple[Trouble, Trouble]) -> None:
+    found = explore(ClaimModel(frozenset(troubles), tasks=1))
+
+    assert (found.broken, found.path) == ("", ())
+
+
 # ------------------------------------------------------------------- rules that are broken
 
-
-def lose_by_token_only(task: Task, token: Token, holder: Holder, **more: Any) -> Task:
-    del holder
-    return lose(task, token, task.holder, **more)
+SLOW = ("unlock-only-at-completion",)
+"""To see that the model is green without it takes longer."""
 
 
-def start_whatever_the_receipt(task: Task, token: Token, holder: Holder, **more: Any) -> Task:
-    if task.token == token and task.holder is not None and task.holder.receipt_id:
-        task = replace(task, holder=holder)
-    return start(task, token, holder, **more)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in BREAKAGES]
+)
+def test_a_broken_protocol_is_found_by_the_promise_that_it_breaks(name: str) -> None:
+    found = hunt(name)
+
+    print("\n".join(found.lines()))  # noqa: T201
+    assert found.is_green_without, found.without
+    assert found.is_killed, found.found
+    assert 0 < len(found.found.path) < 30
 
 
-BROKEN: dict[str, tuple[Callable[[], Rules], Trouble, str]] = {
-    "loss not tied to the holder seen": (
-        lambda: Rules(lose=lose_by_token_only),
-        Trouble.SCHEDULER_KILLED,
-        "I1",
-    ),
-    "any receipt starts": (
-        lambda: Rules(start=start_whatever_the_receipt),
-        Trouble.MESSAGE_TWICE,
-        "I1",
-    ),
-    "steps outlive their lease": (
-        lambda: Rules(is_deadline_kept=False),
-        Trouble.WORKER_PAUSED,
-        "I1",
-    ),
-}
+def test_every_trouble_of_the_model_is_needed_by_a_mutant() -> None:
+    needed = {trouble for one in BREAKAGES.values() for trouble in one.troubles}
+
+    assert set(Trouble) - needed == {Trouble.APPLIED_LATE}
 
 
-@pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_rule_is_found_by_the_fewest_events(what: str) -> None:
-    rules, trouble, invariant = BROKEN[what]
+def test_mutants_of_both_kinds_have_different_names() -> None:
+    assert set(BREAKAGES).isdisjoint(MUTANTS)
 
-    found = explored(trouble, rules=rules())
 
-    print("\n".join(found.path))  # noqa: T201
-    assert found.broken.startswith(invariant), found
-    assert found.path
+def test_the_command_tells_the_fewest_events_that_lead_to_harm(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli(["simulate", "--mutant", "write-without-revision", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+
+    assert told["mutant"]["killed"] is True
+    assert told["broken"].startswith("I1: ")
+    assert len(told["path"]) == len(hunt("write-without-revision").found.path)
+    assert cli(["simulate", "--mutant", "write-without-revision", "--seeds", "1"]) == 2
+    assert "--seeds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [*MUTANTS, *BREAKAGES])
+def test_every_mutant_is_in_the_table_with_what_finds_it(name: str) -> None:
+    mutant = MUTANTS.get(name) or BREAKAGES[name]
+    page = Path(__file__).parents[2] / "docs/correctness.md"
+    (row,) = [row for row in page.read_text().splitlines() if row.startswith(f"| `{name}` |")]
+
+    assert row.split(" | ")[1] == mutant.what
+    assert row.endswith(f" | {mutant.breaks} |")

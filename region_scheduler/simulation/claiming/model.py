@@ -36,12 +36,14 @@ _CHILDREN: Final = 2
 
 
 class ClaimModel:
-    """What can happen to two tasks.
+    """What can happen to two tasks, or to one.
 
     Args:
         troubles: What may go wrong, each once.
         is_chain: The second task needs the first.
         rules: The decisions.
+        tasks: One or two; a chain has two.
+        is_scanning: The observer looks at a task that waits also before it may start.
     """
 
     def __init__(
@@ -49,8 +51,13 @@ class ClaimModel:
         troubles: frozenset[Trouble] = frozenset(Trouble),
         is_chain: bool = False,
         rules: Rules | None = None,
+        *,
+        tasks: int = 2,
+        is_scanning: bool = False,
     ) -> None:
         self._troubles = troubles
+        self._tasks = tasks
+        self._is_scanning = is_scanning
         self._is_chain = is_chain
         self._values = Values()
         self._roles = Roles(rules or Rules(), self._values, is_chain)
@@ -59,7 +66,8 @@ class ClaimModel:
     def first(self) -> State:
         """Return two tasks that may start, or the first of a chain, and nobody doing anything."""
         tasks = tuple(
-            self._values.number(task_at_first(n, waits=self._is_chain and n > 0)) for n in range(2)
+            self._values.number(task_at_first(n, waits=self._is_chain and n > 0))
+            for n in range(self._tasks)
         )
         return State(
             tasks=tasks,
@@ -87,14 +95,17 @@ class ClaimModel:
         yield from self._worker(state)
 
     def broken(self, state: State) -> str:
-        """Return which of I1, I2 and I4 a state breaks."""
+        """Return which of I1, I2, I4 and I7 a state breaks."""
         if state.problem:
             return state.problem
         tasks = [task for task, _ in state.running]
         if len(set(tasks)) < len(tasks):
             return f"I1: two steps of one task run at once: {state.running}"
         for n, number in enumerate(state.tasks):
-            history = self._values.task(number).history
+            task = self._values.task(number)
+            if problem := _under_another_token(n, task):
+                return problem
+            history = task.history
             ends = [e for e in history if is_end(e) and e.state is TaskState.DONE]
             if len(ends) > 1:
                 return f"I4: task {n} has {len(ends)} accepted completions"
@@ -148,16 +159,18 @@ class ClaimModel:
                 act = Process(role, (n, number))
                 yield f"observer: task {n} {why}", after._replace(observer=act)
         if self._is_chain and self._is_unlockable(state):
-            yield "observer: task 1 may start", state._replace(observer=Process("unlock", ()))
+            yield "observer: task 1 may be unlocked", state._replace(observer=Process("unlock", ()))
 
     def _fencings(self, state: State) -> Iterator[tuple[str, State]]:
+        for name in sorted(self._dead(state) - state.fenced):
+            yield f"observer fences {name}", state._replace(fenced=state.fenced | {name})
+
+    def _dead(self, state: State) -> set[str]:
+        """Return whose lease is over."""
         dead = {
             f"scheduler-{s}:{life}" for s, lives in enumerate(state.lives) for life in range(lives)
         }
-        if state.is_over:
-            dead.add(FIRST)
-        for name in sorted(dead - state.fenced):
-            yield f"observer fences {name}", state._replace(fenced=state.fenced | {name})
+        return dead | {FIRST} if state.is_over else dead
 
     def _verdicts(self, state: State, task: Task) -> Iterator[tuple[str, str, State]]:
         """Yield what an observer may do about a held task, and why."""
@@ -172,9 +185,13 @@ class ClaimModel:
             elif Trouble.MESSAGE_SLOW in state.left:
                 yield "requeue", "timed out", without(state, Trouble.MESSAGE_SLOW)
         is_beating = holder.incarnation != FIRST or not (state.is_paused or state.is_over)
-        listed = {process.what[2] for process in state.children}
-        if task.state is TaskState.RUNNING and is_beating and holder.receipt_id not in listed:
+        is_listed = holder.receipt_id in self._listed(state)
+        if task.state is TaskState.RUNNING and is_beating and not is_listed:
             yield "lose", "is not in its worker's beats", state
+
+    def _listed(self, state: State) -> set[str]:
+        """Return the receipts in the beats: from before the start is sent until its child ends."""
+        return {process.what[2] for process in state.children}
 
     def _is_unpublished(self, state: State, task: Task) -> bool:
         """Say whether nobody was told of a claim, or is any more."""
@@ -186,7 +203,7 @@ class ClaimModel:
 
     def _is_unlockable(self, state: State) -> bool:
         first, second = (self._values[number].state for number in state.tasks)
-        return first is TaskState.DONE and second is TaskState.PENDING
+        return second is TaskState.PENDING and (self._is_scanning or first is TaskState.DONE)
 
     def _worker(self, state: State) -> Iterator[tuple[str, State]]:
         yield from self._lease(state)
@@ -276,18 +293,25 @@ class ClaimModel:
                 yield from publications(state, *call.arguments)
             case "begin":
                 n, receipt = call.arguments
-                is_out = state.is_over and receipt.startswith(FIRST)
-                is_going = not (is_out and self._roles.rules.is_deadline_kept)
+                is_going = self._may_begin(state, receipt)
                 yield "begins its step", self._begun(state, n, receipt, is_going), is_going
             case _:
                 step = call.arguments
                 rest = tuple(other for other in state.running if other != step)
                 yield "ends its step", state._replace(running=rest), step in state.running
 
+    def _may_begin(self, state: State, receipt: str) -> bool:
+        """Say whether the deadline of a step is still ahead when it is about to begin."""
+        is_out = state.is_over and receipt.startswith(FIRST)
+        return not (is_out and self._roles.rules.is_deadline_kept)
+
     def _begun(self, state: State, n: int, receipt: str, is_going: bool) -> State:
         if not is_going:
             return state
         problem = ""
+        holder = self._values.task(state.tasks[n]).holder
+        if holder is None or holder.receipt_id != receipt:
+            problem = f"I1: a step of task {n} begins whose attempt does not hold it"
         if self._is_chain and n == 1 and self._values[state.tasks[0]].state is not TaskState.DONE:
             problem = "I2: the second task runs before the first is done"
         running = arranged((*state.running, (n, receipt)))
@@ -314,3 +338,13 @@ class ClaimModel:
         value = self._values.revised(after)
         tasks = (*state.tasks[:n], self._values.number(value), *state.tasks[n + 1 :])
         return state._replace(tasks=tasks), Written(WriteResult.APPLIED, value)
+
+
+def _under_another_token(n: int, task: Task) -> str:
+    """Say that the attempt which runs was told of another token; empty if not."""
+    if task.state is not TaskState.RUNNING or task.holder is None:
+        return ""
+    _, _, told = (task.holder.receipt_id or "").partition("/")
+    if told.split(".")[1] == str(task.token.number):
+        return ""
+    return f"I7: task {n} runs under {task.token}, started by {task.holder.receipt_id}"

@@ -46,13 +46,14 @@ class Rules:
     """The decisions under test; a test breaks one to see that it would be found.
 
     Attributes:
-        claim, start, complete, lose, unlock: As in `domain.transitions`.
+        claim, start, complete, requeue, lose, unlock: As in `domain.transitions`.
         is_deadline_kept: Steps end when their lease is over.
     """
 
     claim: Callable[..., Task] = claim
     start: Callable[..., Task] = start
     complete: Callable[..., Task] = complete
+    requeue: Callable[..., Task] = requeue
     lose: Callable[..., Task] = lose
     unlock: Callable[..., Task] = unlock
     is_deadline_kept: bool = True
@@ -182,7 +183,8 @@ class Roles:
 
     def _requeue(self, answers: Answers, n: int, known: int) -> None:
         token = self._values[known].token
-        back = partial(requeue, token=token, reason="timed out", stamp=Stamp(_OBSERVER, _AT))
+        stamp = Stamp(_OBSERVER, _AT)
+        back = partial(self.rules.requeue, token=token, reason="timed out", stamp=stamp)
         self._committed(answers, n, back, known)
 
     def _unlock(self, answers: Answers) -> None:
