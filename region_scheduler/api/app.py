@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from region_scheduler.api.reading import read_routes
+from region_scheduler.api.refusals import refusal
 from region_scheduler.api.resident import resident_routes
 from region_scheduler.operations.views import Views
 from region_scheduler.ports.blobs import Blobs
@@ -91,13 +92,13 @@ def build_api(
     @app.post(WAKE_PATH)
     def wake(body: Annotated[bytes, Depends(_body)], request: Request) -> Response:
         if not is_signed(key, WAKE, body, request.headers.get(SIGNATURE_HEADER, "")):
-            return _refusal(403, "bad_signature", "sign with the key of this cluster")
+            return refusal(403, "bad_signature", "sign with the key of this cluster")
         try:
             wanted = WakeUp.model_validate_json(body)
         except ValidationError:
-            return _refusal(422, "invalid_input", 'send {"region": NAME}')
+            return refusal(422, "invalid_input", 'send {"region": NAME}')
         if wanted.region != region:
-            return _refusal(421, "misdirected", f"this is {region}")
+            return refusal(421, "misdirected", f"this is {region}")
         on_wake()
         return Response(status_code=204)
 
@@ -112,8 +113,3 @@ async def _body(request: Request) -> bytes:
         if len(whole) > _BODY_BYTES_MAX:
             break
     return whole[: _BODY_BYTES_MAX + 1]
-
-
-def _refusal(status: int, code: str, message: str) -> JSONResponse:
-    content: dict[str, Any] = {"error": {"code": code, "message": message}}
-    return JSONResponse(content, status)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from region_scheduler.api.refusals import refusal
 from region_scheduler.errors import InvalidInput, NotFound, NotYet, RegionSchedulerError
 from region_scheduler.operations.views import View, Views
 from region_scheduler.runtime.signing import READ, SIGNATURE_HEADER, is_signed
@@ -48,12 +49,12 @@ def read_routes(key: bytes, views: Views) -> APIRouter:
 def _shown(key: bytes, request: Request, show: Callable[[], View]) -> Response:
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     if not is_signed(key, READ, target.encode(), request.headers.get(SIGNATURE_HEADER, "")):
-        return _refusal(403, "bad_signature", "sign the path with the key of this cluster")
+        return refusal(403, "bad_signature", "sign the path with the key of this cluster")
     try:
         view = show()
     except RegionSchedulerError as error:
         status = next(status for kind, status in _STATUS if isinstance(error, kind))
-        answer = _refusal(status, error.code, str(error))
+        answer = refusal(status, error.code, str(error))
         if isinstance(error, NotYet):
             answer.headers["retry-after"] = "1"
         return answer
@@ -68,8 +69,3 @@ def _shown(key: bytes, request: Request, show: Callable[[], View]) -> Response:
             },
         }
     )
-
-
-def _refusal(status: int, code: str, message: str) -> JSONResponse:
-    content: dict[str, Any] = {"error": {"code": code, "message": message}}
-    return JSONResponse(content, status)

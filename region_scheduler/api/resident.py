@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.params import Depends
-from fastapi.responses import JSONResponse
 
+from region_scheduler.api.refusals import refusal
 from region_scheduler.domain.residence import regions_of
 from region_scheduler.errors import InvalidInput, RegionSchedulerError
 from region_scheduler.ports.blobs import Blobs
@@ -30,27 +30,27 @@ def resident_routes(key: bytes, blobs: Blobs) -> APIRouter:
     @router.put("/{name}")
     def put(name: str, body: Annotated[bytes, Depends(_body)], request: Request) -> Response:
         if not _is_genuine(key, name, request, body):
-            return _refusal(403, "bad_signature", "sign with the key of this cluster")
+            return refusal(403, "bad_signature", "sign with the key of this cluster")
         try:
             blobs.put(name, body)
         except InvalidInput as refused:
-            return _refusal(422, refused.code, str(refused))
+            return refusal(422, refused.code, str(refused))
         except RegionSchedulerError as failed:
-            return _refusal(503, failed.code, str(failed))
+            return refusal(503, failed.code, str(failed))
         return Response(status_code=204)
 
     @router.get("/{name}")
     def get(name: str, request: Request) -> Response:
         if not _is_genuine(key, name, request, b""):
-            return _refusal(403, "bad_signature", "sign with the key of this cluster")
+            return refusal(403, "bad_signature", "sign with the key of this cluster")
         try:
             blob = blobs.get(name)
         except RegionSchedulerError as failed:
-            return _refusal(503, failed.code, str(failed))
+            return refusal(503, failed.code, str(failed))
         if blob is None:
-            return _refusal(404, "not_found", "there is no such blob here")
+            return refusal(404, "not_found", "there is no such blob here")
         if request.headers.get(REGION_HEADER, "") not in regions_of(blob):
-            return _refusal(403, "not_resident", "it may not lie in that region")
+            return refusal(403, "not_resident", "it may not lie in that region")
         return Response(blob, media_type="application/octet-stream")
 
     return router
@@ -69,8 +69,3 @@ async def _body(request: Request) -> bytes:
         if len(whole) > _BODY_BYTES_MAX:
             break
     return bytes(whole[: _BODY_BYTES_MAX + 1])
-
-
-def _refusal(status: int, code: str, message: str) -> JSONResponse:
-    content: dict[str, Any] = {"error": {"code": code, "message": message}}
-    return JSONResponse(content, status)
